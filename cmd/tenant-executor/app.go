@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"gitlab.com/gitlab-org/gitlab-runner/executors/custom/api"
+
+	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/executor/settings"
+	"github.com/socialweb-computer/tenant-executor/stages"
+)
+
+// configVariable names the configuration file where no flag does.
+const configVariable = "TENANT_EXECUTOR_CONFIG"
+
+// app is the command line: what its flags say and what the process was given.
+type app struct {
+	process
+	environment job.Environment
+	// voice speaks to the reader of the job log. It writes to stderr in
+	// config, whose stdout is for JSON alone, and in cleanup, whose stdout
+	// nobody reads; prepare and run have their own on stdout, since the runner
+	// does not keep the order between two pipes.
+	voice joblog.Log
+
+	configFile, jobFile, runner string
+}
+
+// usageError is a command line that cannot be understood.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tenant-executor",
+		Short: "Run GitLab jobs as Pods on a tenant cluster",
+		Long: `tenant-executor is a driver for GitLab Runner's custom executor. The runner calls
+it for each job as config, prepare, run and cleanup; each job becomes one Pod on
+a tenant cluster.
+
+Every stage can also be run by hand: --job names a file with the job as GitLab
+sent it (the runner's JOB_RESPONSE_FILE). A stage finds the job's Pod by itself,
+so that one stage can be tried on a job that runs.`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.configFile, "config", "", "configuration `FILE` (default $"+configVariable+", else "+settings.DefaultPath+")")
+	root.AddCommand(a.configCommand(), a.prepareCommand(), a.runCommand(), a.cleanupCommand(), a.versionCommand())
+	return root
+}
+
+// jobFlags are the flags of commands that work on one job.
+func (a *app) jobFlags(c *cobra.Command) *cobra.Command {
+	c.Flags().StringVar(&a.jobFile, "job", "", "`FILE` with the job as GitLab sent it (default $"+api.JobResponseFileVariable+")")
+	c.Flags().StringVar(&a.runner, "runner", "", "short `TOKEN` of the runner the job belongs to (default $CUSTOM_ENV_CI_RUNNER_SHORT_TOKEN)")
+	return c
+}
+
+// noArgs and exactArgs are cobra's, with errors of ours.
+func noArgs(c *cobra.Command, args []string) error {
+	if err := cobra.NoArgs(c, args); err != nil {
+		return &usageError{fmt.Errorf("%s takes no arguments; it got %q. The runner's config.toml has them in %s_args", c.CommandPath(), strings.Join(args, " "), c.Name())}
+	}
+	return nil
+}
+
+// settings reads the configuration file.
+func (a *app) settings() (settings.Settings, error) {
+	path := settings.DefaultPath
+	if named := a.environment[configVariable]; named != "" {
+		path = named
+	}
+	if a.configFile != "" {
+		path = a.configFile
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return settings.Settings{}, failure.Wrap(failure.Settings, err, "the configuration; name another file with --config or %s", configVariable)
+	}
+	s, err := settings.Parse(path, text)
+	if err != nil {
+		return settings.Settings{}, failure.Wrap(failure.Settings, err, "the configuration")
+	}
+	return s, nil
+}
+
+// job reads the job.
+func (a *app) job() (job.Job, error) {
+	path := a.environment.ResponseFile()
+	if a.jobFile != "" {
+		path = a.jobFile
+	}
+	if path == "" {
+		return job.Job{}, failure.New(failure.Contract, "%s is not set and no --job FILE is given", api.JobResponseFileVariable)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return job.Job{}, failure.Wrap(failure.Contract, err, "the job")
+	}
+	j, err := job.Parse(data, a.environment)
+	if err != nil {
+		return job.Job{}, failure.Wrap(failure.Contract, err, "the job in %s", path)
+	}
+	if a.runner != "" {
+		j.RunnerToken = a.runner
+	}
+	return j, nil
+}
+
+// driver joins the settings and the job.
+func (a *app) driver(log joblog.Log) (*stages.Driver, error) {
+	s, err := a.settings()
+	if err != nil {
+		return nil, err
+	}
+	j, err := a.job()
+	if err != nil {
+		return nil, err
+	}
+	return stages.New(stages.Parts{
+		Settings: s,
+		Job:      j,
+		PodName:  a.environment[job.HintPod],
+		Log:      log,
+		Clock:    stages.Clock{},
+		Version:  version(),
+	})
+}
+
+// version is the module's version as Go recorded it in the build.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "unknown"
+	}
+	return info.Main.Version
+}

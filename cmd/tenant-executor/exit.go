@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+)
+
+// process is what a process is given: nothing below main reaches for the
+// operating system's own.
+type process struct {
+	args           []string
+	env            []string
+	stdout, stderr io.Writer
+}
+
+// run runs the command line and gives the exit code. It is the one place where
+// an error becomes an exit code.
+func run(ctx context.Context, p process) int {
+	env := job.ParseEnvironment(p.env)
+	codes, codesErr := failure.ParseCodes(env)
+	a := &app{process: p, environment: env, voice: joblog.New(p.stderr)}
+	root := a.rootCommand()
+	root.SetArgs(p.args)
+	err := root.ExecuteContext(ctx)
+	if err == nil && codesErr != nil {
+		err = failure.Wrap(failure.Contract, codesErr, "the runner's environment")
+	}
+	if err == nil {
+		return 0
+	}
+	var usage *usageError
+	if errors.As(err, &usage) {
+		_, _ = fmt.Fprintf(p.stderr, "tenant-executor: %v\n", err)
+		return codes.System
+	}
+	f := failure.Of(err)
+	// The runner itself reports a script's exit code; a line of ours would
+	// only repeat it.
+	if f.Cause != failure.ScriptFailed {
+		a.voice.Fail(f)
+	}
+	if f.Class() == failure.Build && f.ExitCode != 0 && env.ExitCodeFile() != "" {
+		if err := os.WriteFile(env.ExitCodeFile(), []byte(strconv.Itoa(f.ExitCode)+"\n"), 0o600); err != nil {
+			a.voice.Warn("the runner cannot be told exit code %d: %v", f.ExitCode, err)
+		}
+	}
+	return codes.For(err)
+}

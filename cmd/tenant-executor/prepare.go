@@ -1,0 +1,27 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+)
+
+func (a *app) prepareCommand() *cobra.Command {
+	return a.jobFlags(&cobra.Command{
+		Use:   "prepare",
+		Short: "Make the job's Pod and wait until it can be used (prepare_exec)",
+		Long: `prepare makes the job's Pod and waits until stages can run in it: until a node
+takes it, until its images are pulled and its containers run, and until commands
+reach it. Each phase has a budget of its own in the configuration ([wait]).`,
+		Example: `  tenant-executor prepare --config driver.toml --job response.json`,
+		Args:    noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			a.voice = joblog.New(a.stdout)
+			d, err := a.driver(a.voice)
+			if err != nil {
+				return err
+			}
+			return d.Prepare(c.Context())
+		},
+	})
+}

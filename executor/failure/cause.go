@@ -1,0 +1,104 @@
+package failure
+
+// Cause names one kind of failure. The name is stable: documentation and
+// metrics refer to it.
+type Cause string
+
+// Every kind of failure that a stage can end with. What each means, its class
+// and its remedy stand in the table below.
+const (
+	ScriptFailed   Cause = "script_failed"
+	OutOfMemory    Cause = "out_of_memory"
+	JobInvalid     Cause = "job_invalid"
+	Unsupported    Cause = "unsupported"
+	ImageMissing   Cause = "image_missing"
+	ImagePull      Cause = "image_pull"
+	ImageUnusable  Cause = "image_unusable"
+	HelperUnusable Cause = "helper_unusable"
+	PodRefused     Cause = "pod_refused"
+	Cancelled      Cause = "cancelled"
+	Interrupted    Cause = "interrupted"
+	Settings       Cause = "settings"
+	Contract       Cause = "contract"
+	Access         Cause = "access"
+	Unreachable    Cause = "unreachable"
+	NoNode         Cause = "no_node"
+	StartTimeout   Cause = "start_timeout"
+	ReachTimeout   Cause = "reach_timeout"
+	PodLost        Cause = "pod_lost"
+	NodeLost       Cause = "node_lost"
+	ConnectionLost Cause = "connection_lost"
+	Internal       Cause = "internal"
+)
+
+// Description is a row of the table of causes.
+type Description struct {
+	Cause Cause
+	Class Class
+	// Meaning is when the cause applies.
+	Meaning string
+	// Remedy is what the reader of the job log can do, "" for a failure that
+	// explains itself.
+	Remedy string
+}
+
+// Causes is the table that maps every cause to its class. Class decides the
+// exit code, so this is the one place where it is decided whether the runner
+// tries again. In prepare a system failure is tried three times and can cost
+// three boots of a node: what would fail again is a build failure.
+func Causes() []Description {
+	return []Description{
+		{ScriptFailed, Build, "The job's script ended with an exit code other than 0.", ""},
+		{OutOfMemory, Build, "The container used more memory than its limit.",
+			"Use less memory, or have the operator raise memory_limit in the [kubernetes] section of the driver's configuration."},
+		{JobInvalid, Build, "The job asks for something that is not valid or not allowed.",
+			"Correct the job's definition in .gitlab-ci.yml."},
+		{Unsupported, Build, "The job needs something that this driver does not do.",
+			"Remove it from the job, or run the job on a runner with another executor."},
+		{ImageMissing, Build, "The job names no image and the configuration has no default.",
+			"Add \"image:\" to the job, or have the operator set image in the [kubernetes] section of the driver's configuration."},
+		{ImagePull, Build, "The registry does not have the image, or does not let the cluster pull it.",
+			"Check the image's name and tag, and whether the cluster may pull it."},
+		{ImageUnusable, Build, "The container of an image does not start.",
+			"The image needs a shell (sh) and sleep, for the architecture of the node."},
+		{HelperUnusable, Build, "The helper image lacks what every job needs.",
+			"The operator has to set helper_image to GitLab's gitlab-runner-helper image of the runner's version."},
+		{PodRefused, Build, "The cluster does not accept the job's Pod as it is defined.",
+			"The message is the cluster's own; a setting of the [kubernetes] section or a quota causes it."},
+		{Cancelled, Build, "The runner ended the stage: the job was cancelled or ran out of time.", ""},
+		{Interrupted, System, "The runner ended config or prepare before it was done.", ""},
+		{Settings, System, "The driver's configuration file is missing or wrong.",
+			"The operator has to correct the configuration file."},
+		{Contract, System, "The runner's environment lacks what a driver is handed.",
+			"Run the stage from GitLab Runner, or by hand with --job FILE (see --help)."},
+		{Access, System, "The cluster refuses the driver's certificate or denies it a right.",
+			"The operator has to check the certificate files and the role in examples/rbac.yaml."},
+		{Unreachable, System, "The cluster does not answer.",
+			"The operator has to check that the tenant cluster runs and that url names its present port."},
+		{NoNode, System, "No node took the Pod within the time allowed.",
+			"The tenant cluster did not boot a node, or all its nodes are busy. The operator can raise wait.node."},
+		{StartTimeout, System, "The Pod had a node but did not start within the time allowed.",
+			"The last message tells what it waited for. The operator can raise wait.start for slow registries."},
+		{ReachTimeout, System, "The Pod runs but commands do not reach it.",
+			"The node's connection to the cluster is down. The operator can raise wait.reach if it only needs longer."},
+		{PodLost, System, "The job's Pod was deleted, evicted or ended while the job needed it.",
+			"Retry the job. If it happens again, the operator has to find who removes the Pods."},
+		{NodeLost, System, "The node of the job's Pod is gone or no longer answers.",
+			"Retry the job."},
+		{ConnectionLost, System, "The connection to the stage broke before its result was known.",
+			"Retry the job. The script may have gone on or may have ended; its result is not known."},
+		{Internal, System, "The driver met something it did not expect.",
+			"Report it with this message."},
+	}
+}
+
+// describe is the row of a cause. A cause without a row is treated as
+// Internal.
+func (c Cause) describe() Description {
+	for _, d := range Causes() {
+		if d.Cause == c {
+			return d
+		}
+	}
+	return Description{Cause: c, Class: System}
+}

@@ -1,0 +1,166 @@
+package job
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// defaultTimeout is what the runner takes where GitLab names no job time-out
+// (common/consts.go:9).
+const defaultTimeout = 2 * time.Hour
+
+// Job is what the driver uses of a job. Everything in it but Variables' values
+// comes from the response file, which a pipeline cannot forge.
+type Job struct {
+	ID       int64
+	Name     string
+	Image    Image
+	Services []Image
+	Timeout  time.Duration
+	Project  Project
+	Git      Git
+	// Steps are the names of the job's steps in their order.
+	Steps []string
+
+	// RunnerToken is the short token of the runner, "" where none was handed
+	// over (a stage run by hand).
+	RunnerToken string
+	// RunnerName is the runner's description, "" where GitLab does not send
+	// it. It is for people only.
+	RunnerName string
+	// ConcurrentID tells the jobs apart that the runner runs at once.
+	ConcurrentID string
+	// BuildsDir and ProjectDir are where the runner's scripts work. Both are
+	// empty until config has answered.
+	BuildsDir, ProjectDir string
+}
+
+// Image is a container image that the job names.
+type Image struct {
+	Name         string   `json:"name"`
+	Alias        string   `json:"alias"`
+	PullPolicies []string `json:"pull_policy"`
+}
+
+// Project is the GitLab project of the job.
+type Project struct {
+	ID, NamespaceID, RootNamespaceID int64
+	Name, FullPath                   string
+}
+
+// Git is what the job builds.
+type Git struct {
+	URL, Ref, SHA, BeforeSHA string
+}
+
+// response is the part of the runner's spec.Job (common/spec/spec.go:542) that
+// the driver reads.
+type response struct {
+	ID      int64 `json:"id"`
+	JobInfo struct {
+		Name            string `json:"name"`
+		ProjectID       int64  `json:"project_id"`
+		ProjectName     string `json:"project_name"`
+		ProjectFullPath string `json:"project_full_path"`
+		NamespaceID     int64  `json:"namespace_id"`
+		RootNamespaceID int64  `json:"root_namespace_id"`
+	} `json:"job_info"`
+	GitInfo struct {
+		RepoURL   string `json:"repo_url"`
+		Ref       string `json:"ref"`
+		SHA       string `json:"sha"`
+		BeforeSHA string `json:"before_sha"`
+	} `json:"git_info"`
+	RunnerInfo struct {
+		Timeout int64 `json:"timeout"`
+	} `json:"runner_info"`
+	Steps []struct {
+		Name string `json:"name"`
+	} `json:"steps"`
+	Image    Image   `json:"image"`
+	Services []Image `json:"services"`
+}
+
+// ErrNoID is the error of a job file without a job id: it is not a job, or it
+// is cut off.
+var ErrNoID = errors.New(`no "id" above 0: this is not a job response`)
+
+// Parse reads a job response and joins it with the environment of the stage.
+// Unknown keys are passed over, since GitLab adds some with each release.
+func Parse(data []byte, env Environment) (Job, error) {
+	var r response
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Job{}, fmt.Errorf("reading the job response: %w", err)
+	}
+	if r.ID <= 0 {
+		return Job{}, fmt.Errorf("reading the job response: %w", ErrNoID)
+	}
+	j := Job{
+		ID:       r.ID,
+		Name:     r.JobInfo.Name,
+		Image:    r.Image,
+		Services: r.Services,
+		Timeout:  time.Duration(r.RunnerInfo.Timeout) * time.Second,
+		Project: Project{
+			ID:              r.JobInfo.ProjectID,
+			NamespaceID:     r.JobInfo.NamespaceID,
+			RootNamespaceID: r.JobInfo.RootNamespaceID,
+			Name:            r.JobInfo.ProjectName,
+			FullPath:        r.JobInfo.ProjectFullPath,
+		},
+		Git: Git{
+			URL:       withoutCredentials(r.GitInfo.RepoURL),
+			Ref:       r.GitInfo.Ref,
+			SHA:       r.GitInfo.SHA,
+			BeforeSHA: r.GitInfo.BeforeSHA,
+		},
+		RunnerToken:  env.Variable("CI_RUNNER_SHORT_TOKEN"),
+		RunnerName:   env.Variable("CI_RUNNER_DESCRIPTION"),
+		ConcurrentID: env.Variable("CI_CONCURRENT_PROJECT_ID"),
+		BuildsDir:    env.Variable("CI_BUILDS_DIR"),
+		ProjectDir:   env.Variable("CI_PROJECT_DIR"),
+	}
+	if j.Timeout <= 0 {
+		j.Timeout = defaultTimeout
+	}
+	for _, step := range r.Steps {
+		j.Steps = append(j.Steps, step.Name)
+	}
+	return j, nil
+}
+
+// withoutCredentials is a repository URL that can be shown: GitLab writes the
+// job token into it. What is no URL is dropped, since nobody can tell which
+// part of it is secret.
+func withoutCredentials(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	u.User = nil
+	return u.String()
+}
+
+// Host is the GitLab instance, as host or host:port. It comes from the
+// repository's address, which GitLab writes; CI_SERVER_URL is a variable that
+// a pipeline can set.
+func (j Job) Host() string {
+	u, err := url.Parse(j.Git.URL)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Host)
+}
+
+// URL is the address of the job's page, "" where the repository's address
+// does not tell it.
+func (j Job) URL() string {
+	if j.Host() == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s/-/jobs/%d", strings.TrimSuffix(j.Git.URL, ".git"), j.ID)
+}

@@ -1,0 +1,130 @@
+package pod
+
+import (
+	"path"
+	"strings"
+	"time"
+
+	"github.com/socialweb-computer/tenant-executor/executor/job"
+)
+
+// The driver's own labels and annotations. Labels hold ids, annotations hold
+// what people read.
+const (
+	domain = "tenant-executor.socialweb.computer/"
+
+	// LabelComponent marks every object of the driver by what it is. Job Pods
+	// keep away from each other by it.
+	LabelComponent = domain + "component"
+	// LabelJob is the key of the job (job.Job.Key).
+	LabelJob = domain + "job"
+	// LabelJobID is the job's id, for people who look for it.
+	LabelJobID = domain + "job-id"
+	// LabelRunner is the short token of the runner.
+	LabelRunner = domain + "runner"
+	// LabelAttempt tells the attempts of one job apart.
+	LabelAttempt = domain + "attempt"
+
+	// AnnotationExpires is when the Pod has no business any more, RFC 3339.
+	AnnotationExpires = domain + "expires"
+
+	// ComponentJob is the LabelComponent of a job's Pod.
+	ComponentJob = "job"
+)
+
+// runnerDomain is the label space of the kubernetes executor
+// (executors/kubernetes/kubernetes.go:2427). Its labels are set here as well,
+// so that network policies, dashboards and cost reports go on working.
+const runnerDomain = "runner.gitlab.com/"
+
+// Protected says whether a label or annotation is the runner's or the
+// driver's own, which settings must not set.
+func Protected(name string) bool {
+	prefix, _, found := strings.Cut(name, "/")
+	if !found {
+		return name == "pod"
+	}
+	space := strings.TrimSuffix(runnerDomain, "/")
+	return prefix == strings.TrimSuffix(domain, "/") || prefix == space || strings.HasSuffix(prefix, "."+space)
+}
+
+func (p Plan) labels() map[string]string {
+	j := p.Job
+	namespace := path.Dir(j.Project.FullPath)
+	root, _, _ := strings.Cut(j.Project.FullPath, "/")
+	if namespace == "." {
+		namespace, root = "", ""
+	}
+	unique := runnerLabelValue(uniqueName(j))
+
+	labels := map[string]string{}
+	for name, value := range p.Settings.PodLabels {
+		labels[name] = value
+	}
+	for name, value := range map[string]string{
+		LabelComponent: ComponentJob,
+		LabelJob:       j.Key(),
+		LabelJobID:     decimal(j.ID),
+		LabelRunner:    LabelValue(j.RunnerToken),
+		LabelAttempt:   p.Attempt,
+
+		"pod":                                           unique,
+		"job." + runnerDomain + "pod":                   unique,
+		"project." + runnerDomain + "id":                decimal(j.Project.ID),
+		"project." + runnerDomain + "name":              runnerLabelValue(j.Project.Name),
+		"project." + runnerDomain + "namespace":         runnerLabelValue(namespace),
+		"project." + runnerDomain + "namespace-id":      decimal(j.Project.NamespaceID),
+		"project." + runnerDomain + "root-namespace":    runnerLabelValue(root),
+		"project." + runnerDomain + "root-namespace-id": decimal(j.Project.RootNamespaceID),
+		"manager." + runnerDomain + "name":              runnerLabelValue(j.RunnerName),
+		"manager." + runnerDomain + "id-short":          runnerLabelValue(j.RunnerToken),
+	} {
+		labels[name] = value
+	}
+	return labels
+}
+
+// uniqueName is what the runner calls a job slot of a project
+// (common/build.go:376), with characters left out as there
+// (helpers/dns/utils.go).
+func uniqueName(j job.Job) string {
+	name := strings.ToLower(strings.Join([]string{"runner", j.RunnerToken, "project", decimal(j.Project.ID), "concurrent", j.ConcurrentID}, "-"))
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return -1
+	}, name)
+}
+
+func (p Plan) annotations() map[string]string {
+	j := p.Job
+	annotations := map[string]string{}
+	for name, value := range p.Settings.PodAnnotations {
+		annotations[name] = value
+	}
+	for name, value := range map[string]string{
+		AnnotationExpires: p.expires().UTC().Format(time.RFC3339),
+
+		"job." + runnerDomain + "id":         decimal(j.ID),
+		"job." + runnerDomain + "name":       j.Name,
+		"job." + runnerDomain + "url":        j.URL(),
+		"job." + runnerDomain + "ref":        j.Git.Ref,
+		"job." + runnerDomain + "sha":        j.Git.SHA,
+		"job." + runnerDomain + "before_sha": j.Git.BeforeSHA,
+		"job." + runnerDomain + "timeout":    j.Timeout.String(),
+		"project." + runnerDomain + "id":     decimal(j.Project.ID),
+
+		// Autoscalers must not move a job: it cannot be started again.
+		"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+		"karpenter.sh/do-not-disrupt":                    "true",
+	} {
+		annotations[name] = value
+	}
+	return annotations
+}
+
+// Selector finds every Pod of a job, of whichever attempt.
+func Selector(j job.Job) string {
+	return LabelComponent + "=" + ComponentJob + "," + LabelJob + "=" + j.Key()
+}

@@ -1,0 +1,223 @@
+// Package pod is the Pod that a job becomes: pure, so that the whole of it can
+// be looked at and tested without a cluster.
+package pod
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/settings"
+)
+
+// Plan is all that decides what a job's Pod looks like.
+type Plan struct {
+	Job      job.Job
+	Settings settings.Kubernetes
+	// BuildsDir and CacheDir are folders of the job, on volumes that its
+	// containers share.
+	BuildsDir, CacheDir string
+	// Attempt tells this Pod from those of earlier attempts: a few lower-case
+	// letters and digits.
+	Attempt string
+	// Keeper is the command that keeps a container alive between stages. The
+	// container's name is added to it.
+	Keeper []string
+	// Folder is where the driver keeps scripts while a stage runs, on a
+	// volume of its own.
+	Folder string
+	// Wait is how long the Pod may take to start.
+	Wait time.Duration
+	// Now is when the Pod is made.
+	Now time.Time
+}
+
+// Slack on top of the job's time-out, in which the runner's last stages and
+// cleanup end. The deadline only matters where they never come.
+const slack = 15 * time.Minute
+
+// terminationGrace is how long the keeper has to end, in seconds. It ends at
+// once; a longer grace would hold the node after an eviction.
+const terminationGrace = 5
+
+// Names of the Pod's volumes.
+const (
+	buildsVolume = "builds"
+	cacheVolume  = "cache"
+	driverVolume = "tenant-executor"
+)
+
+// Build makes the Pod, or says why the job cannot become one: then the error
+// is a *failure.Failure.
+func (p Plan) Build() (*corev1.Pod, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	build, err := p.container(job.Build, p.image(), p.Settings.BuildResources())
+	if err != nil {
+		return nil, err
+	}
+	helper, err := p.container(job.Helper, p.Settings.HelperImage, p.Settings.HelperResources())
+	if err != nil {
+		return nil, err
+	}
+	deadline := int64((p.Job.Timeout + slack) / time.Second)
+	grace := int64(terminationGrace)
+	no := false
+	pod := &corev1.Pod{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        p.Job.PodName(p.Attempt),
+			Namespace:   p.Settings.Namespace,
+			Labels:      p.labels(),
+			Annotations: p.annotations(),
+		},
+		Spec: corev1.PodSpec{
+			RestartPolicy:                 corev1.RestartPolicyNever,
+			ActiveDeadlineSeconds:         &deadline,
+			TerminationGracePeriodSeconds: &grace,
+			AutomountServiceAccountToken:  &no,
+			EnableServiceLinks:            &no,
+			ServiceAccountName:            p.Settings.ServiceAccount,
+			NodeSelector:                  p.Settings.NodeSelector,
+			ImagePullSecrets:              p.pullSecrets(),
+			Affinity:                      oneJobANode(),
+			Containers:                    []corev1.Container{build, helper},
+			Volumes:                       []corev1.Volume{scratch(buildsVolume), scratch(cacheVolume), scratch(driverVolume)},
+		},
+	}
+	return pod, nil
+}
+
+// Image is the image of the build container, "" where there is none.
+func (p Plan) image() string {
+	if p.Job.Image.Name != "" {
+		return p.Job.Image.Name
+	}
+	return p.Settings.Image
+}
+
+func (p Plan) check() error {
+	if p.image() == "" {
+		return failure.New(failure.ImageMissing, "job %d names no image", p.Job.ID)
+	}
+	if len(p.Job.Services) > 0 {
+		return failure.New(failure.Unsupported, "the job has services (%s), which this version does not run", p.Job.Services[0].Name)
+	}
+	for _, names := range []map[string]string{p.Settings.PodLabels, p.Settings.PodAnnotations} {
+		for name := range names {
+			if Protected(name) {
+				return failure.New(failure.Settings, "kubernetes.pod_labels or pod_annotations sets %q, which belongs to the driver", name)
+			}
+		}
+	}
+	return nil
+}
+
+// oneJobANode keeps job Pods on nodes of their own, in whichever namespaces
+// they are. A term without a namespace selector would see its own alone.
+func oneJobANode() *corev1.Affinity {
+	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{LabelComponent: ComponentJob}},
+			NamespaceSelector: &metav1.LabelSelector{},
+			TopologyKey:       corev1.LabelHostname,
+		}},
+	}}
+}
+
+func scratch(name string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+}
+
+func (p Plan) container(name job.Container, image string, resources []settings.Resource) (corev1.Container, error) {
+	requirements, err := requirements(resources)
+	if err != nil {
+		return corev1.Container{}, failure.Wrap(failure.Settings, err, "resources of the %s container", name)
+	}
+	return corev1.Container{
+		Name:            string(name),
+		Image:           image,
+		ImagePullPolicy: pullPolicy(p.Settings.PullPolicy),
+		Command:         append(append([]string{}, p.Keeper...), string(name)),
+		Resources:       requirements,
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: buildsVolume, MountPath: p.BuildsDir},
+			{Name: cacheVolume, MountPath: p.CacheDir},
+			{Name: driverVolume, MountPath: p.Folder},
+		},
+		SecurityContext: &corev1.SecurityContext{Capabilities: &corev1.Capabilities{
+			// As the kubernetes executor does
+			// (executors/kubernetes/kubernetes.go, defaultCapDrop).
+			Drop: []corev1.Capability{"NET_RAW"},
+		}},
+	}, nil
+}
+
+func pullPolicy(policy string) corev1.PullPolicy {
+	return map[string]corev1.PullPolicy{
+		"always":         corev1.PullAlways,
+		"if-not-present": corev1.PullIfNotPresent,
+		"never":          corev1.PullNever,
+	}[policy]
+}
+
+// resourceNames maps the settings' names to Kubernetes' own.
+func resourceName(name string) (corev1.ResourceName, error) {
+	switch name {
+	case "cpu", "helper_cpu":
+		return corev1.ResourceCPU, nil
+	case "memory", "helper_memory":
+		return corev1.ResourceMemory, nil
+	case "ephemeral_storage", "helper_ephemeral_storage":
+		return corev1.ResourceEphemeralStorage, nil
+	}
+	return "", errors.New("unknown resource " + name)
+}
+
+func requirements(resources []settings.Resource) (corev1.ResourceRequirements, error) {
+	r := corev1.ResourceRequirements{}
+	for _, res := range resources {
+		name, err := resourceName(res.Name)
+		if err != nil {
+			return r, err
+		}
+		for _, side := range []struct {
+			text string
+			list *corev1.ResourceList
+		}{{res.Request, &r.Requests}, {res.Limit, &r.Limits}} {
+			if side.text == "" {
+				continue
+			}
+			quantity, err := resource.ParseQuantity(side.text)
+			if err != nil {
+				return r, fmt.Errorf("%s: %q: %w", res.Name, side.text, err)
+			}
+			if *side.list == nil {
+				*side.list = corev1.ResourceList{}
+			}
+			(*side.list)[name] = quantity
+		}
+	}
+	return r, nil
+}
+
+func (p Plan) pullSecrets() []corev1.LocalObjectReference {
+	var secrets []corev1.LocalObjectReference
+	for _, name := range p.Settings.ImagePullSecrets {
+		secrets = append(secrets, corev1.LocalObjectReference{Name: name})
+	}
+	return secrets
+}
+
+// expires is when the Pod has no business any more, even if it took all the
+// time it may to start.
+func (p Plan) expires() time.Time {
+	return p.Now.Add(p.Wait + p.Job.Timeout + slack)
+}

@@ -1,0 +1,154 @@
+package settings_test
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/socialweb-computer/tenant-executor/executor/settings"
+)
+
+var update = flag.Bool("update", false, "write generated files instead of comparing them")
+
+const examplePath = "../../examples/config.toml"
+
+// minimal is the shortest file that is accepted.
+const minimal = `
+[cluster]
+url = "https://127.0.0.1:36443"
+ca_file = "/etc/x/ca.crt"
+cert_file = "/etc/x/client.crt"
+key_file = "/etc/x/client.key"
+[kubernetes]
+helper_image = "helper:1"
+`
+
+func TestExampleIsUpToDateAndValid(t *testing.T) {
+	want := settings.Example()
+	if *update {
+		if err := os.WriteFile(examplePath, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(examplePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("examples/config.toml is not what the settings say; run make update (-want +got):\n%s", diff)
+	}
+	if _, err := settings.Parse("example", got); err != nil {
+		t.Errorf("the example is refused: %v", err)
+	}
+}
+
+// Every commented key of the example has to be accepted too, or it would lead
+// its reader into an error.
+func TestEveryExampleValueIsValid(t *testing.T) {
+	var uncommented []string
+	for _, line := range strings.Split(settings.Example(), "\n") {
+		if rest, found := strings.CutPrefix(line, "# "); found {
+			if name, _, isKey := strings.Cut(rest, " = "); isKey && !strings.Contains(name, " ") {
+				line = rest
+			}
+		}
+		uncommented = append(uncommented, line)
+	}
+	text := strings.Join(uncommented, "\n")
+	if _, err := settings.Parse("example", []byte(text)); err != nil {
+		t.Errorf("%v\nin\n%s", err, text)
+	}
+	if got := strings.Count(text, "\n[") + strings.Count(text, " = "); got < 40 {
+		t.Errorf("only %d keys and tables were tried; the test does not see the example any more", got)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	s, err := settings.Parse("f", []byte(minimal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Job.BuildsDir != "/builds" || s.Kubernetes.Namespace != "default" || s.Wait.Node.Value() != 15*time.Minute || s.Run.Poll.Value() != 5*time.Second {
+		t.Errorf("defaults are not filled in: %+v", s)
+	}
+	s, err = settings.Parse("f", []byte(minimal+"namespace = \"ci\"\n[wait]\nnode = \"90s\"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Kubernetes.Namespace != "ci" || s.Wait.Node.Value() != 90*time.Second || s.Wait.Start.Value() != 15*time.Minute {
+		t.Errorf("written values do not win over defaults, or touch others: %+v", s)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	for _, test := range []struct {
+		name, text string
+		// want are parts of the error.
+		want []string
+	}{
+		{"empty file", "", []string{"cluster.url is not set", "cluster.ca_file is not set", "kubernetes.helper_image is not set"}},
+		{"mistyped key", minimal + "namspace = \"x\"", []string{"line 9", `"kubernetes.namspace"`, `did you mean "kubernetes.namespace"?`}},
+		{"key in the wrong table", minimal + "poll = \"5s\"", []string{`did you mean "run.poll"?`}},
+		{"mistyped table", minimal + "[wiat]\nnode = \"1m\"", []string{`did you mean "wait`}},
+		{"key like no other", minimal + "zzzzzzzzzzzzzz = 1", []string{"zzzzzzzzzzzzzz", "examples/config.toml"}},
+		{"two mistakes", minimal + "namspace = \"x\"\nimag = \"y\"", []string{"namspace", "imag"}},
+		{"not TOML", "[cluster", []string{"line 1"}},
+		{"wrong type", minimal + "image = 12", []string{"line 9", "image"}},
+		{"no time", minimal + "[wait]\nnode = \"ten minutes\"", []string{"wait.node", "ten minutes", "90s"}},
+		{"time without unit", minimal + "[wait]\nnode = 10", []string{"line 10", "wait.node"}},
+		{"budget too small", minimal + "[wait]\nnode = \"0s\"", []string{"wait.node is 0s", "at least 1s"}},
+		{"negative", minimal + "[run]\ncancel_grace = \"-1s\"", []string{"run.cancel_grace"}},
+		{"pull policy", minimal + "pull_policy = \"Always\"", []string{`"Always"`, "always, if-not-present, never"}},
+		{"quantity", minimal + "cpu_limit = \"1,5\"", []string{"kubernetes.cpu_limit", "1,5", "500m"}},
+		{"unit", minimal + "memory_limit = \"2GB\"", []string{"kubernetes.memory_limit", "2GB"}},
+		{"request above limit", minimal + "cpu_request = \"2\"\ncpu_limit = \"1500m\"", []string{"kubernetes.cpu_request is 2", "cpu_limit, which is 1500m"}},
+		{"namespace", minimal + "namespace = \"Not_Valid\"", []string{"kubernetes.namespace", "Not_Valid"}},
+		{"selector", minimal + "node_selector = { \"a b\" = \"c\" }", []string{"kubernetes.node_selector", "a b"}},
+		{"label value", minimal + "pod_labels = { a = \"b c\" }", []string{"kubernetes.pod_labels", "b c"}},
+		{"builds_dir", minimal + "[job]\nbuilds_dir = \"builds/\"", []string{"job.builds_dir", "whole path"}},
+		{"root as cache", minimal + "[job]\ncache_dir = \"/\"", []string{"job.cache_dir"}},
+		{"shell", minimal + "[job]\nshell = \"pwsh\"", []string{"job.shell", "bash or sh"}},
+		{"relative file", strings.Replace(minimal, "/etc/x/ca.crt", "ca.crt", 1), []string{"cluster.ca_file", "whole path"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := settings.Parse("driver.toml", []byte(test.text))
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, part := range append(test.want, "driver.toml") {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("the error lacks %q:\n%v", part, err)
+				}
+			}
+		})
+	}
+}
+
+func TestURL(t *testing.T) {
+	for url, part := range map[string]string{
+		"http://127.0.0.1:36443":                         "https://",
+		"https://127.0.0.1:36443/clusters/root:org:acme": "kcp mount",
+		"https://10.0.0.5:6443":                          "loopback",
+		"https://example.com":                            "loopback",
+		"https://user:pw@127.0.0.1:6443":                 "nothing more",
+		"https://127.0.0.1:6443/api":                     "without a path",
+		"://":                                            "not an address",
+	} {
+		_, err := settings.Parse("f", []byte(strings.Replace(minimal, "https://127.0.0.1:36443", url, 1)))
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("url %s: error %v, want one with %q", url, err, part)
+		}
+		if err != nil && strings.Contains(err.Error(), "user:pw") {
+			t.Errorf("url %s: the error shows the password: %v", url, err)
+		}
+	}
+	for _, url := range []string{"https://127.0.0.1:36443", "https://localhost:1", "https://[::1]:36443/", "https://127.8.9.1:6443"} {
+		if _, err := settings.Parse("f", []byte(strings.Replace(minimal, "https://127.0.0.1:36443", url, 1))); err != nil {
+			t.Errorf("url %s is refused: %v", url, err)
+		}
+	}
+}

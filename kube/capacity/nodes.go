@@ -1,0 +1,81 @@
+// Package capacity reads the nodes of a cluster whose nodes come and go.
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+)
+
+// Nodes reads the nodes of one cluster.
+type Nodes struct {
+	cluster *cluster.Client
+	budget  time.Duration
+}
+
+// NewNodes repeats requests for at most budget.
+func NewNodes(c *cluster.Client, budget time.Duration) *Nodes {
+	return &Nodes{cluster: c, budget: budget}
+}
+
+// Count is how many nodes there are and how many of them are ready.
+type Count struct{ Total, Ready int }
+
+// Count counts the nodes.
+func (n *Nodes) Count(ctx context.Context) (Count, error) {
+	list := &corev1.NodeList{}
+	err := cluster.Retry(ctx, n.budget, func(ctx context.Context) error {
+		// rbac: nodes list
+		return n.cluster.REST().Get().Resource("nodes").Do(ctx).Into(list)
+	})
+	if err != nil {
+		return Count{}, fmt.Errorf("listing nodes: %w", err)
+	}
+	count := Count{Total: len(list.Items)}
+	for i := range list.Items {
+		if healthOf(&list.Items[i]).Ready {
+			count.Ready++
+		}
+	}
+	return count, nil
+}
+
+// Health is how a node is.
+type Health struct {
+	// Exists is false when the cluster has no such node (any more).
+	Exists bool
+	// Ready is whether its kubelet reports in and is well; Reason says why
+	// not, in the cluster's words.
+	Ready  bool
+	Reason string
+}
+
+// Health reads one node, once.
+func (n *Nodes) Health(ctx context.Context, name string) (Health, error) {
+	node := &corev1.Node{}
+	// rbac: nodes get
+	err := n.cluster.REST().Get().Resource("nodes").Name(name).Do(ctx).Into(node)
+	if apierrors.IsNotFound(err) {
+		return Health{}, nil
+	}
+	if err != nil {
+		return Health{}, fmt.Errorf("reading node %s: %w", name, err)
+	}
+	return healthOf(node), nil
+}
+
+func healthOf(node *corev1.Node) Health {
+	h := Health{Exists: true, Reason: "the node has not reported in yet"}
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			h.Ready = c.Status == corev1.ConditionTrue
+			h.Reason = c.Reason + ": " + c.Message
+		}
+	}
+	return h
+}

@@ -1,0 +1,64 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"syscall"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Denied says whether the cluster refuses the caller: it does not know the
+// certificate, does not grant the right, or is not the cluster whose CA the
+// caller has.
+func Denied(err error) bool {
+	var authority x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	var hostname x509.HostnameError
+	var verification *tls.CertificateVerificationError
+	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) ||
+		errors.As(err, &authority) || errors.As(err, &invalid) || errors.As(err, &hostname) ||
+		errors.As(err, &verification) || alerted(err)
+}
+
+// alerted says whether the server ended the TLS handshake: it does not take
+// the certificate. crypto/tls has no public type for that; it marks the
+// operation. "internal error" is left out: a new kubelet sends it as long as
+// its own certificate is not there.
+func alerted(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "remote error" && op.Err.Error() != "tls: internal error"
+}
+
+// Transient says whether the same request may succeed a little later: the
+// apiserver restarts, is overloaded, or its store has no leader.
+func Transient(err error) bool {
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), Denied(err):
+		return false
+	case apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsTooManyRequests(err),
+		apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err), apierrors.IsUnexpectedServerError(err):
+		return true
+	}
+	return Disconnected(err)
+}
+
+// Disconnected says whether the connection failed, so that nobody knows
+// whether the request arrived.
+func Disconnected(err error) bool {
+	for _, cause := range []error{
+		io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, context.DeadlineExceeded,
+		syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE, syscall.ETIMEDOUT,
+		syscall.EHOSTUNREACH, syscall.ENETUNREACH,
+	} {
+		if errors.Is(err, cause) {
+			return true
+		}
+	}
+	var network net.Error
+	return errors.As(err, &network)
+}

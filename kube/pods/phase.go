@@ -1,0 +1,229 @@
+package pods
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Phase is how far a Pod is on its way to being used. Kubernetes' own phase
+// "Pending" covers two very different waits, for a node and for images.
+type Phase int
+
+const (
+	// Unscheduled: no node has taken the Pod yet.
+	Unscheduled Phase = iota
+	// Starting: a node has it, and pulls images or starts containers.
+	Starting
+	// Running: every container runs. Commands may not reach it yet.
+	Running
+	// Ended: it will not run any more.
+	Ended
+)
+
+// String is the phase in words.
+func (p Phase) String() string {
+	return [...]string{"waiting for a node", "starting", "running", "ended"}[p]
+}
+
+// Problem is what keeps a container from running.
+type Problem struct {
+	// Container and Image are whose problem it is.
+	Container, Image string
+	// Kind says what to make of it.
+	Kind Kind
+	// Reason and Message are the kubelet's words.
+	Reason, Message string
+}
+
+// Kind sorts the problems of a container by what can be done about them.
+type Kind int
+
+const (
+	// Passing may mend itself: a registry that does not answer, a network
+	// that is not up yet.
+	Passing Kind = iota
+	// PullDenied: the registry does not have the image or does not give it.
+	PullDenied
+	// NotStartable: the image is there and its container cannot start.
+	NotStartable
+	// OutOfMemory: the kernel ended the container at its memory limit.
+	OutOfMemory
+	// Exited: the container ended by itself.
+	Exited
+)
+
+// State is what a Pod's status says.
+type State struct {
+	Phase    Phase
+	Node     string
+	Problems []Problem
+	// Detail is why the Pod waits or ended, in the cluster's words; "" where
+	// it says nothing.
+	Detail string
+}
+
+// StateOf reads the status of a Pod.
+func StateOf(pod *corev1.Pod) State {
+	s := State{Node: pod.Spec.NodeName, Problems: problems(pod)}
+	switch {
+	case pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:
+		s.Phase = Ended
+		s.Detail = endReason(pod)
+	case pod.Spec.NodeName == "":
+		s.Phase = Unscheduled
+		s.Detail = conditionMessage(pod, corev1.PodScheduled)
+	case allRunning(pod):
+		s.Phase = Running
+	case anyEnded(s.Problems):
+		// The kubelet is slower to say so of the Pod than of its container.
+		s.Phase = Ended
+		s.Detail = endReason(pod)
+	default:
+		s.Phase = Starting
+		s.Detail = waitReason(s.Problems)
+	}
+	return s
+}
+
+// Find is the first problem of one of the kinds, nil if there is none.
+func (s State) Find(kinds ...Kind) *Problem {
+	for i := range s.Problems {
+		if slices.Contains(kinds, s.Problems[i].Kind) {
+			return &s.Problems[i]
+		}
+	}
+	return nil
+}
+
+func allRunning(pod *corev1.Pod) bool {
+	if pod.Status.Phase != corev1.PodRunning || len(pod.Status.ContainerStatuses) < len(pod.Spec.Containers) {
+		return false
+	}
+	return !slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.State.Running == nil
+	})
+}
+
+func anyEnded(all []Problem) bool {
+	return slices.ContainsFunc(all, func(p Problem) bool {
+		return p.Kind == NotStartable || p.Kind == OutOfMemory || p.Kind == Exited
+	})
+}
+
+func problems(pod *corev1.Pod) []Problem {
+	var all []Problem
+	for _, c := range pod.Status.ContainerStatuses {
+		switch {
+		case c.State.Terminated != nil:
+			all = append(all, terminated(c))
+		case c.State.Waiting != nil && c.State.Waiting.Reason != "ContainerCreating" && c.State.Waiting.Reason != "PodInitializing":
+			w := c.State.Waiting
+			all = append(all, Problem{Container: c.Name, Image: c.Image, Kind: waitingKind(w.Reason, w.Message), Reason: w.Reason, Message: w.Message})
+		}
+	}
+	return all
+}
+
+func terminated(c corev1.ContainerStatus) Problem {
+	t := c.State.Terminated
+	p := Problem{Container: c.Name, Image: c.Image, Kind: Exited, Reason: t.Reason, Message: t.Message}
+	switch {
+	case t.Reason == "OOMKilled":
+		p.Kind = OutOfMemory
+	case t.Reason == "StartError" || t.Reason == "ContainerCannotRun":
+		p.Kind = NotStartable
+	}
+	if p.Message == "" {
+		p.Message = fmt.Sprintf("exit code %d", t.ExitCode)
+	}
+	return p
+}
+
+// waitingKind sorts the reasons that the kubelet gives for a waiting container
+// (pkg/kubelet/images/types.go, pkg/kubelet/kuberuntime in Kubernetes).
+func waitingKind(reason, message string) Kind {
+	switch reason {
+	case "InvalidImageName", "ErrImageNeverPull":
+		return PullDenied
+	case "ErrImagePull", "ImagePullBackOff":
+		if pullIsFinal(message) {
+			return PullDenied
+		}
+	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff":
+		// A busy node lets the creation time out, and then trips over the name
+		// that the first try took; the kubelet mends both.
+		if !strings.Contains(message, "context deadline exceeded") && !strings.Contains(message, "is reserved for") {
+			return NotStartable
+		}
+	}
+	return Passing
+}
+
+// pullIsFinal tells a registry's "no" from a registry that is not well. The
+// words are those of containerd and of the registry API's error codes.
+func pullIsFinal(message string) bool {
+	message = strings.ToLower(message)
+	for _, passing := range []string{"toomanyrequests", "too many requests", "429", "timeout", "connection refused", "no such host", "server error", "service unavailable"} {
+		if strings.Contains(message, passing) {
+			return false
+		}
+	}
+	for _, final := range []string{
+		"not found", "manifest unknown", "name unknown", "repository does not exist",
+		"unauthorized", "authorization failed", "authentication required", "pull access denied", "denied", "forbidden",
+		"no match for platform", "invalid reference format", "unsupported media type",
+	} {
+		if strings.Contains(message, final) {
+			return true
+		}
+	}
+	return false
+}
+
+func waitReason(all []Problem) string {
+	for _, p := range all {
+		if p.Message != "" {
+			return fmt.Sprintf("%s (container %s): %s", p.Reason, p.Container, p.Message)
+		}
+		return fmt.Sprintf("%s (container %s)", p.Reason, p.Container)
+	}
+	return ""
+}
+
+// endReason says why a Pod ended. Evicted Pods sometimes have no reason of
+// their own (kubernetes/kubernetes#105467); then the condition that announced
+// the disruption or a container's end tells.
+func endReason(pod *corev1.Pod) string {
+	if pod.Status.Reason != "" || pod.Status.Message != "" {
+		return joinReason(pod.Status.Reason, pod.Status.Message)
+	}
+	if text := conditionMessage(pod, corev1.DisruptionTarget); text != "" {
+		return text
+	}
+	for _, p := range problems(pod) {
+		return joinReason(p.Reason+" (container "+p.Container+")", p.Message)
+	}
+	return ""
+}
+
+func conditionMessage(pod *corev1.Pod, kind corev1.PodConditionType) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == kind {
+			return joinReason(c.Reason, c.Message)
+		}
+	}
+	return ""
+}
+
+func joinReason(reason, message string) string {
+	switch {
+	case message == "":
+		return reason
+	case reason == "":
+		return message
+	}
+	return reason + ": " + message
+}

@@ -1,0 +1,126 @@
+package pods_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/socialweb-computer/tenant-executor/kube/pods"
+)
+
+// read makes a Pod of two containers with a status as a cluster writes it.
+func read(t *testing.T, node, status string) *corev1.Pod {
+	t.Helper()
+	pod := somePod("a")
+	pod.Spec.NodeName = node
+	if err := json.Unmarshal([]byte(status), &pod.Status); err != nil {
+		t.Fatalf("status %s: %v", status, err)
+	}
+	return pod
+}
+
+func TestPhaseOf(t *testing.T) {
+	t.Parallel()
+	const running = `{"name":"helper","image":"helper:1","state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}`
+	tests := []struct {
+		name, node, status string
+		phase              pods.Phase
+		detail             string
+	}{
+		{"new", "", `{"phase":"Pending"}`, pods.Unscheduled, ""},
+		{"no node fits", "", `{"phase":"Pending","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/0 nodes are available"}]}`,
+			pods.Unscheduled, "Unschedulable: 0/0 nodes are available"},
+		{"scheduled, kubelet silent", "n1", `{"phase":"Pending"}`, pods.Starting, ""},
+		{"creating", "n1", `{"phase":"Pending","containerStatuses":[{"name":"build","state":{"waiting":{"reason":"ContainerCreating"}}},` + running + `]}`,
+			pods.Starting, ""},
+		{"initializing", "n1", `{"phase":"Pending","containerStatuses":[{"name":"build","state":{"waiting":{"reason":"PodInitializing"}}}]}`,
+			pods.Starting, ""},
+		{"pull fails for now", "n1", `{"phase":"Pending","containerStatuses":[{"name":"build","state":{"waiting":{"reason":"ErrImagePull","message":"i/o timeout"}}}]}`,
+			pods.Starting, "ErrImagePull (container build): i/o timeout"},
+		{"backing off without a message", "n1", `{"phase":"Pending","containerStatuses":[{"name":"build","state":{"waiting":{"reason":"ImagePullBackOff"}}}]}`,
+			pods.Starting, "ImagePullBackOff (container build)"},
+		{"one of two runs", "n1", `{"phase":"Running","containerStatuses":[` + running + `]}`, pods.Starting, ""},
+		{"phase Running without containers", "n1", `{"phase":"Running"}`, pods.Starting, ""},
+		{"containers run, phase is behind", "n1", `{"phase":"Pending","containerStatuses":[{"name":"build","state":{"running":{}}},` + running + `]}`, pods.Starting, ""},
+		{"all run", "n1", `{"phase":"Running","containerStatuses":[{"name":"build","state":{"running":{}}},` + running + `]}`, pods.Running, ""},
+		{"one ended, phase is behind", "n1", `{"phase":"Running","containerStatuses":[{"name":"build","state":{"terminated":{"reason":"Completed","exitCode":0}}},` + running + `]}`,
+			pods.Ended, "Completed (container build): exit code 0"},
+		{"killed for memory", "n1", `{"phase":"Running","containerStatuses":[{"name":"build","state":{"terminated":{"reason":"OOMKilled","exitCode":137}}},` + running + `]}`,
+			pods.Ended, "OOMKilled (container build): exit code 137"},
+		{"evicted", "n1", `{"phase":"Failed","reason":"Evicted","message":"The node was low on resource: ephemeral-storage."}`,
+			pods.Ended, "Evicted: The node was low on resource: ephemeral-storage."},
+		{"evicted without a reason", "n1", `{"phase":"Failed","conditions":[{"type":"DisruptionTarget","status":"True","reason":"DeletionByPodGC","message":"node is gone"}]}`,
+			pods.Ended, "DeletionByPodGC: node is gone"},
+		{"deadline", "n1", `{"phase":"Failed","reason":"DeadlineExceeded","message":"Pod was active on the node longer than the specified deadline"}`,
+			pods.Ended, "DeadlineExceeded: Pod was active on the node longer than the specified deadline"},
+		{"failed before it had a node", "", `{"phase":"Failed","reason":"OutOfcpu"}`, pods.Ended, "OutOfcpu"},
+		{"ended by itself", "n1", `{"phase":"Succeeded"}`, pods.Ended, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := pods.StateOf(read(t, test.node, test.status))
+			if got.Phase != test.phase || got.Detail != test.detail || got.Node != test.node {
+				t.Errorf("got  %s on %q, %q\nwant %s, %q", got.Phase, got.Node, got.Detail, test.phase, test.detail)
+			}
+		})
+	}
+}
+
+func TestProblemsOfContainers(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		state string
+		want  pods.Kind
+	}{
+		{`{"waiting":{"reason":"InvalidImageName","message":"couldn't parse image name"}}`, pods.PullDenied},
+		{`{"waiting":{"reason":"ErrImageNeverPull","message":"Container image is not present with pull policy of Never"}}`, pods.PullDenied},
+		{`{"waiting":{"reason":"ErrImagePull","message":"rpc error: code = NotFound desc = failed to pull and unpack image: not found"}}`, pods.PullDenied},
+		{`{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image: ErrImagePull: manifest unknown"}}`, pods.PullDenied},
+		{`{"waiting":{"reason":"ErrImagePull","message":"pull access denied, repository does not exist"}}`, pods.PullDenied},
+		{`{"waiting":{"reason":"ErrImagePull","message":"failed to authorize: 401 Unauthorized"}}`, pods.PullDenied},
+		{`{"waiting":{"reason":"ErrImagePull","message":"no match for platform in manifest: not found"}}`, pods.PullDenied},
+		{`{"waiting":{"reason":"ErrImagePull","message":"toomanyrequests: You have reached your pull rate limit; access denied"}}`, pods.Passing},
+		{`{"waiting":{"reason":"ErrImagePull","message":"dial tcp: lookup registry.example.com: no such host"}}`, pods.Passing},
+		{`{"waiting":{"reason":"ErrImagePull","message":"dial tcp 10.0.0.1:5000: connect: connection refused"}}`, pods.Passing},
+		{`{"waiting":{"reason":"ErrImagePull","message":"net/http: TLS handshake timeout"}}`, pods.Passing},
+		{`{"waiting":{"reason":"ErrImagePull","message":"500 Internal Server Error"}}`, pods.Passing},
+		{`{"waiting":{"reason":"ErrImagePull","message":"503 Service Unavailable"}}`, pods.Passing},
+		{`{"waiting":{"reason":"ErrImagePull"}}`, pods.Passing},
+		{`{"waiting":{"reason":"CreateContainerConfigError","message":"secret \"x\" not found"}}`, pods.NotStartable},
+		{`{"waiting":{"reason":"RunContainerError","message":"exec: \"sh\": executable file not found in $PATH"}}`, pods.NotStartable},
+		{`{"waiting":{"reason":"CreateContainerError","message":"context deadline exceeded"}}`, pods.Passing},
+		{`{"waiting":{"reason":"CreateContainerError","message":"failed to reserve container name: name \"x\" is reserved for \"y\""}}`, pods.Passing},
+		{`{"waiting":{"reason":"CrashLoopBackOff","message":"back-off"}}`, pods.NotStartable},
+		{`{"waiting":{"reason":"SomethingNew","message":"?"}}`, pods.Passing},
+		{`{"terminated":{"reason":"OOMKilled","exitCode":137}}`, pods.OutOfMemory},
+		{`{"terminated":{"reason":"StartError","exitCode":128,"message":"exec format error"}}`, pods.NotStartable},
+		{`{"terminated":{"reason":"ContainerCannotRun","exitCode":127}}`, pods.NotStartable},
+		{`{"terminated":{"reason":"Error","exitCode":1}}`, pods.Exited},
+		{`{"terminated":{"reason":"Completed","exitCode":0}}`, pods.Exited},
+	}
+	for _, test := range tests {
+		pod := read(t, "n1", `{"phase":"Pending","containerStatuses":[{"name":"build","image":"debian:12","state":`+test.state+`}]}`)
+		state := pods.StateOf(pod)
+		if len(state.Problems) != 1 || state.Problems[0].Kind != test.want {
+			t.Errorf("%s: got %+v, want kind %d", test.state, state.Problems, test.want)
+			continue
+		}
+		if p := state.Find(test.want); p == nil || p.Container != "build" || p.Image != "debian:12" {
+			t.Errorf("%s: Find gives %+v", test.state, p)
+		}
+	}
+}
+
+func TestFindIsByKind(t *testing.T) {
+	t.Parallel()
+	state := pods.State{Problems: []pods.Problem{{Container: "a", Kind: pods.Passing}, {Container: "b", Kind: pods.Exited}, {Container: "c", Kind: pods.Exited}}}
+	if diff := cmp.Diff(&pods.Problem{Container: "b", Kind: pods.Exited}, state.Find(pods.OutOfMemory, pods.Exited)); diff != "" {
+		t.Error(diff)
+	}
+	if p := state.Find(pods.PullDenied); p != nil {
+		t.Errorf("found %+v", p)
+	}
+}

@@ -1,0 +1,177 @@
+package kube_test
+
+import (
+	"bytes"
+	"cmp"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"text/template"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write generated files instead of comparing them")
+
+const rbacPath = "../examples/rbac.yaml"
+
+// rule is one resource and what the driver does with it.
+type rule struct {
+	Resource string
+	Verbs    []string
+}
+
+// clusterScoped are the resources that belong to no namespace.
+var clusterScoped = []string{"nodes"}
+
+func TestRBACExampleIsWhatTheCallsNeed(t *testing.T) {
+	namespaced, cluster := rules(t)
+	var want bytes.Buffer
+	if err := rbac.Execute(&want, map[string][]rule{"Namespaced": namespaced, "Cluster": cluster}); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(rbacPath, want.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(rbacPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(want.String(), string(got)); diff != "" {
+		t.Errorf("examples/rbac.yaml is not what the markers say; run make update (-want +got):\n%s", diff)
+	}
+}
+
+// Every request has a marker in the lines above it, or the role would lack it.
+func TestEveryCallHasAMarker(t *testing.T) {
+	call := regexp.MustCompile(`[^1]\.Resource\("`)
+	calls := 0
+	eachFile(t, func(path, text string) {
+		lines := strings.Split(text, "\n")
+		for i, line := range lines {
+			if !call.MatchString(line) {
+				continue
+			}
+			calls++
+			if i == 0 || !marker.MatchString(lines[i-1]) {
+				t.Errorf("%s:%d: no \"// rbac:\" line above this request", path, i+1)
+			}
+		}
+	})
+	if calls < 8 {
+		t.Errorf("only %d requests found; the test does not see them any more", calls)
+	}
+}
+
+var marker = regexp.MustCompile(`(?m)^\s*// rbac: (\S+) (.+)$`)
+
+func rules(t *testing.T) (namespaced, cluster []rule) {
+	t.Helper()
+	verbs := map[string][]string{}
+	eachFile(t, func(_, text string) {
+		for _, match := range marker.FindAllStringSubmatch(text, -1) {
+			verbs[match[1]] = append(verbs[match[1]], strings.Fields(match[2])...)
+		}
+	})
+	for resource, list := range verbs {
+		slices.Sort(list)
+		r := rule{resource, slices.Compact(list)}
+		if slices.Contains(clusterScoped, resource) {
+			cluster = append(cluster, r)
+		} else {
+			namespaced = append(namespaced, r)
+		}
+	}
+	byName := func(a, b rule) int { return cmp.Compare(a.Resource, b.Resource) }
+	slices.SortFunc(namespaced, byName)
+	slices.SortFunc(cluster, byName)
+	return namespaced, cluster
+}
+
+func eachFile(t *testing.T, see func(path, text string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "faultserver") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if err == nil {
+			see(path, string(text))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(fmt.Errorf("reading kube: %w", err))
+	}
+}
+
+var rbac = template.Must(template.New("rbac").Funcs(template.FuncMap{"join": func(list []string) string {
+	return strings.Join(list, ", ")
+}}).Parse(`# What the driver may do on a tenant cluster, and no more. Made from the
+# "rbac:" markers in kube; "make update" writes it again.
+#
+# The driver's client certificate carries the group (its O field). Job Pods live
+# in the namespace "ci"; for another namespace change it here and in the
+# driver's configuration.
+apiVersion: v1
+kind: Namespace
+metadata:
+  name: ci
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: tenant-executor-jobs
+rules:
+{{- range .Namespaced}}
+- apiGroups: [""]
+  resources: [{{.Resource}}]
+  verbs: [{{join .Verbs}}]
+{{- end}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: tenant-executor-jobs
+  namespace: ci
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: tenant-executor-jobs
+subjects:
+- apiGroup: rbac.authorization.k8s.io
+  kind: Group
+  name: tenant-executor
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: tenant-executor-nodes
+rules:
+{{- range .Cluster}}
+- apiGroups: [""]
+  resources: [{{.Resource}}]
+  verbs: [{{join .Verbs}}]
+{{- end}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: tenant-executor-nodes
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: tenant-executor-nodes
+subjects:
+- apiGroup: rbac.authorization.k8s.io
+  kind: Group
+  name: tenant-executor
+`))

@@ -1,0 +1,230 @@
+// Package stream runs commands in the containers of a Pod, over SPDY, and
+// never takes a lost connection for the end of the command.
+//
+// client-go's own executor returns nil, as for exit code 0, when the
+// connection goes away before the command's status has arrived: its reader of
+// the error stream does not tell "no status" from "success"
+// (tools/remotecommand/errorstream.go in client-go). A server that speaks
+// version 4 of the protocol or later always sends a status, so here a missing
+// one is an error.
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport/spdy"
+
+	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+)
+
+// Versions of the exec protocol in which the end of a command is told by a
+// status (k8s.io/apimachinery/pkg/util/remotecommand). Newest first.
+var protocols = []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}
+
+// Command is one command in one container.
+type Command struct {
+	Namespace, Pod, Container string
+	// Args are the program and its arguments. The apiserver's audit log holds
+	// them, so nothing secret may be among them.
+	Args []string
+	// Stdin is what the command reads; nil for nothing at all.
+	Stdin io.Reader
+	// Stdout and Stderr get what the command writes. Nothing is written to
+	// them after Run has returned.
+	Stdout, Stderr io.Writer
+}
+
+// Runner runs commands on one cluster.
+type Runner struct {
+	config *rest.Config
+	client *rest.RESTClient
+	codec  runtime.ParameterCodec
+}
+
+// NewRunner is a Runner for the cluster of c.
+func NewRunner(c *cluster.Client) *Runner {
+	return &Runner{config: rest.CopyConfig(c.Config()), client: c.REST(), codec: c.ParameterCodec()}
+}
+
+// NotStartedError says that the command did not start: the connection was
+// refused or could not be upgraded. The same command may be tried again.
+type NotStartedError struct{ Err error }
+
+// Error is what the cluster answered.
+func (e *NotStartedError) Error() string { return "the command did not start: " + e.Err.Error() }
+
+// Unwrap is what the cluster answered.
+func (e *NotStartedError) Unwrap() error { return e.Err }
+
+// LostError says that the connection went away before the command's status
+// arrived. The command may have ended or may go on.
+type LostError struct{ Err error }
+
+// Error says so, with the connection's own error where it has one.
+func (e *LostError) Error() string {
+	text := "the connection broke before the command's end was known"
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+// Unwrap is the connection's error, nil if it ended without one.
+func (e *LostError) Unwrap() error { return e.Err }
+
+// Run runs the command to its end and gives its exit code. A code is given
+// only if the server has sent it. Otherwise the error is a *NotStartedError,
+// a *LostError, a *RuntimeError, or that of ctx.
+func (r *Runner) Run(ctx context.Context, c Command) (int, error) {
+	conn, err := r.connect(ctx, c)
+	if err != nil {
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		return 0, &NotStartedError{Err: err}
+	}
+	session, err := open(ctx, conn, c.Stdin != nil)
+	if err != nil {
+		_ = conn.Close()
+		if ctx.Err() != nil {
+			return 0, ctx.Err()
+		}
+		return 0, &LostError{Err: err}
+	}
+	session.begin(c)
+	return session.wait(ctx)
+}
+
+// connectLimit is how long the server may take to upgrade the connection. The
+// command has not started by then, so that trying again is safe.
+const connectLimit = 10 * time.Second
+
+// connect is dial, within a time.
+func (r *Runner) connect(ctx context.Context, c Command) (httpstream.Connection, error) {
+	limited, cancel := context.WithTimeout(ctx, connectLimit)
+	defer cancel()
+	conn, err := patient(limited,
+		func() (httpstream.Connection, error) { return r.dial(limited, c) },
+		func(late httpstream.Connection) { _ = late.Close() })
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("the server did not answer within %s: %w", connectLimit, err)
+	}
+	return conn, err
+}
+
+// dial asks for the command and upgrades the connection. The command itself
+// starts when the streams are opened.
+func (r *Runner) dial(ctx context.Context, c Command) (httpstream.Connection, error) {
+	transport, upgrader, err := spdy.RoundTripperFor(r.config)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the connection: %w", err)
+	}
+	// rbac: pods/exec create
+	request := r.client.Post().Namespace(c.Namespace).Resource("pods").Name(c.Pod).SubResource("exec").
+		VersionedParams(&corev1.PodExecOptions{
+			Container: c.Container,
+			Command:   c.Args,
+			Stdin:     c.Stdin != nil,
+			Stdout:    true,
+			Stderr:    true,
+		}, r.codec)
+	post, err := http.NewRequestWithContext(ctx, http.MethodPost, request.URL().String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, protocol := range protocols {
+		post.Header.Add(httpstream.HeaderProtocolVersion, protocol)
+	}
+	return upgrade(&http.Client{Transport: transport}, upgrader, post)
+}
+
+// upgrade sends the request and takes over its connection. client-go has the
+// same (transport/spdy.Negotiate), but gives the server's refusal as plain
+// text, without the status by which a caller tells "try again" from "no".
+func upgrade(client *http.Client, upgrader spdy.Upgrader, post *http.Request) (httpstream.Connection, error) {
+	response, err := client.Do(post)
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		// Its text has the whole address, in which the command's arguments
+		// stand: a program of ours, line for line.
+		return nil, fmt.Errorf("connecting to %s: %w", post.URL.Host, wrapped.Err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close() //nolint:errcheck // nothing was written
+	if response.StatusCode != http.StatusSwitchingProtocols {
+		return nil, refusal(response)
+	}
+	conn, err := upgrader.NewConnection(response)
+	if err != nil {
+		return nil, err
+	}
+	protocol := response.Header.Get(httpstream.HeaderProtocolVersion)
+	if !slices.Contains(protocols, protocol) {
+		_ = conn.Close()
+		return nil, fmt.Errorf("the server speaks version %q of the exec protocol, which does not tell how a command ended", protocol)
+	}
+	return conn, nil
+}
+
+// longestRefusal is how much of a refusal is read, in bytes.
+const longestRefusal = 64 << 10
+
+// refusal is the server's answer as an error of apierrors.
+func refusal(response *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(response.Body, longestRefusal))
+	if err != nil {
+		return fmt.Errorf("reading the answer %s: %w", response.Status, err)
+	}
+	var status metav1.Status
+	if json.Unmarshal(body, &status) == nil && status.Status == metav1.StatusFailure && status.Code != 0 {
+		return &apierrors.StatusError{ErrStatus: status}
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    int32(response.StatusCode),
+		Reason:  reasonFor(response.StatusCode),
+		Message: strings.TrimSpace(response.Status + ": " + string(body)),
+	}}
+}
+
+func reasonFor(code int) metav1.StatusReason {
+	switch code {
+	case http.StatusUnauthorized:
+		return metav1.StatusReasonUnauthorized
+	case http.StatusForbidden:
+		return metav1.StatusReasonForbidden
+	case http.StatusNotFound:
+		return metav1.StatusReasonNotFound
+	}
+	return metav1.StatusReasonUnknown
+}
+
+// MayReachLater says whether a command that did not start may start a little
+// later: the apiserver restarts, the node's connection to it is not up yet
+// (k3s answers 502 and "error dialing backend" until it is), or the kubelet
+// does not know the container yet. A refusal of the caller and a Pod that is
+// gone are final.
+func MayReachLater(err error) bool {
+	var notStarted *NotStartedError
+	if !errors.As(err, &notStarted) || cluster.Denied(err) {
+		return false
+	}
+	return !apierrors.IsNotFound(err) || strings.Contains(err.Error(), "container not found")
+}

@@ -1,0 +1,85 @@
+package stages
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/kube/capacity"
+	"github.com/socialweb-computer/tenant-executor/kube/pods"
+)
+
+// guard watches the Pod and its node while a stage runs, and ends the stage
+// when either is lost. The stream does not tell: the connection to a node that
+// dies silently stays open without a word, and the Pod's phase stays Running.
+// It begins after the first interval, so that short stages cost no request.
+func (s *stageRun) guard(ctx context.Context, end context.CancelCauseFunc) {
+	ref := s.ref
+	watch := nodeWatch{clock: s.driver.clock, limit: s.driver.settings.Run.NodeLost.Value()}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.driver.clock.After(s.driver.settings.Run.Poll.Value()):
+		}
+		if err := s.look(ctx, &ref, &watch); err != nil {
+			end(err)
+			return
+		}
+	}
+}
+
+// look reads the Pod and its node once. What cannot be read says nothing: the
+// apiserver may be restarting, and the stream goes on or breaks by itself.
+func (s *stageRun) look(ctx context.Context, ref *pods.Ref, watch *nodeWatch) error {
+	limited, cancel := context.WithTimeout(ctx, lookBudget)
+	defer cancel()
+	found, err := s.driver.pods.Get(limited, *ref)
+	if apierrors.IsNotFound(err) {
+		return failure.New(failure.PodLost, "the job's Pod %s was deleted while the stage ran", ref)
+	}
+	if err != nil {
+		return nil
+	}
+	// From now on a Pod of the same name is not this one.
+	ref.UID = found.UID
+	if loss := lossOf(found, s.container); loss != nil {
+		return loss
+	}
+	health, err := s.driver.nodes.Health(limited, found.Spec.NodeName)
+	if err != nil {
+		return nil
+	}
+	if text := watch.lost(health); text != "" {
+		return failure.New(failure.NodeLost, "node %s of the job's Pod %s", found.Spec.NodeName, text)
+	}
+	return nil
+}
+
+// nodeWatch decides when a node counts as lost: at once when it is gone, after
+// a while when it is not ready. A kubelet that restarts is back before that.
+type nodeWatch struct {
+	clock interface{ Now() time.Time }
+	limit time.Duration
+	since time.Time
+}
+
+func (w *nodeWatch) lost(h capacity.Health) string {
+	switch {
+	case !h.Exists:
+		return "does not exist any more"
+	case h.Ready:
+		w.since = time.Time{}
+		return ""
+	case w.since.IsZero():
+		w.since = w.clock.Now()
+	}
+	if out := w.clock.Now().Sub(w.since); out >= w.limit {
+		return fmt.Sprintf("has not been ready for %s (%s)", joblog.Duration(out), h.Reason)
+	}
+	return ""
+}

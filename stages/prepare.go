@@ -1,0 +1,193 @@
+package stages
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/pods"
+	"github.com/socialweb-computer/tenant-executor/kube/stream"
+)
+
+// abortBudget is how long an interrupted prepare tries to delete its Pod. The
+// runner calls cleanup anyway; this one saves the boot of a node that nobody
+// needs.
+const abortBudget = 10 * time.Second
+
+// Prepare makes the job's Pod and waits until stages can run in it.
+func (d *Driver) Prepare(ctx context.Context) error {
+	plan, err := d.plan()
+	if err != nil {
+		return err
+	}
+	d.log.Info("Using tenant cluster %s, namespace %s, image %s",
+		strings.TrimPrefix(d.cluster.URL(), "https://"), plan.Namespace, plan.Spec.Containers[0].Image)
+
+	created, err := d.pods.Create(ctx, plan, func(found *corev1.Pod) bool {
+		return found.Labels[pod.LabelJob] == plan.Labels[pod.LabelJob] && found.Labels[pod.LabelAttempt] == plan.Labels[pod.LabelAttempt]
+	})
+	if err == nil {
+		err = d.start(ctx, created)
+	} else {
+		err = d.createFailure(err)
+	}
+	if ctx.Err() != nil {
+		d.abandon(ctx, pods.Ref{Namespace: plan.Namespace, Name: plan.Name})
+		return failure.New(failure.Interrupted, "the runner ended prepare before the Pod was ready")
+	}
+	return err
+}
+
+// plan is the Pod of this attempt.
+func (d *Driver) plan() (*corev1.Pod, error) {
+	attempt := strings.TrimPrefix(d.hint, d.job.PodName(""))
+	if attempt == "" {
+		var err error
+		if attempt, err = newAttempt(nil); err != nil {
+			return nil, err
+		}
+	}
+	return pod.Plan{
+		Job:       d.job,
+		Settings:  d.settings.Kubernetes,
+		BuildsDir: d.settings.Job.BuildsDir,
+		CacheDir:  d.settings.Job.CacheDir,
+		Attempt:   attempt,
+		Keeper:    keeperCommand(),
+		Folder:    podFolder,
+		Wait:      d.settings.Wait.Node.Value() + d.settings.Wait.Start.Value() + d.settings.Wait.Reach.Value(),
+		Now:       d.clock.Now(),
+	}.Build()
+}
+
+// start waits until the Pod runs and can be reached, and readies it.
+func (d *Driver) start(ctx context.Context, created *corev1.Pod) error {
+	budgets := pods.Budgets{Node: d.settings.Wait.Node.Value(), Start: d.settings.Wait.Start.Value()}
+	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, &narrator{driver: d})
+	if err != nil {
+		return d.awaitFailure(err)
+	}
+	from := d.clock.Now()
+	if err := d.setup(ctx, pods.RefTo(running)); err != nil {
+		return err
+	}
+	d.log.Info("Pod %s runs on node %s (waited %s for the node, %s for the start, %s until it was reached)",
+		running.Name, running.Spec.NodeName,
+		joblog.Duration(timing.Node), joblog.Duration(timing.Start), joblog.Duration(d.clock.Now().Sub(from)))
+	return nil
+}
+
+// setup runs the first command in the Pod. A node that has just joined may not
+// be reachable yet although its Pods run (k3s opens its tunnel later), so it
+// is tried until the budget for that is used up; stages then find it open.
+func (d *Driver) setup(ctx context.Context, ref pods.Ref) error {
+	var stderr bytes.Buffer
+	var code int
+	budget := d.settings.Wait.Reach.Value()
+	err := cluster.RetryIf(ctx, budget, stream.MayReachLater, func(ctx context.Context) error {
+		stderr.Reset()
+		var err error
+		code, err = d.runner.Run(ctx, stream.Command{
+			Namespace: ref.Namespace, Pod: ref.Name, Container: string(job.Helper),
+			Args:   setupCommand(),
+			Stdin:  strings.NewReader(stageProgram),
+			Stdout: &stderr, Stderr: &stderr,
+		})
+		return err
+	})
+	switch {
+	case err != nil && stream.MayReachLater(err):
+		return failure.Wrap(failure.ReachTimeout, err, "the Pod %s runs, but no command reached it within %s", ref, joblog.Duration(budget))
+	case err != nil:
+		return d.execFailure(ctx, ref, err)
+	case code == setupLacksHelper:
+		return failure.New(failure.HelperUnusable,
+			"the helper image %s has neither gitlab-runner nor gitlab-runner-helper, so artifacts and caches would be lost", d.settings.Kubernetes.HelperImage)
+	case code != 0:
+		return failure.New(failure.HelperUnusable, "readying the helper container ended with exit code %d: %s", code, strings.TrimSpace(stderr.String()))
+	}
+	return nil
+}
+
+// abandon deletes the Pod of an interrupted prepare.
+func (d *Driver) abandon(ctx context.Context, ref pods.Ref) {
+	ctx, cancel := detach(ctx, abortBudget)
+	defer cancel()
+	if err := d.pods.Delete(ctx, ref, quickGrace); err != nil {
+		d.log.Warn("%v", err)
+	}
+}
+
+// createFailure says why the cluster did not take the Pod.
+func (d *Driver) createFailure(err error) error {
+	var status apierrors.APIStatus
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
+	case apierrors.IsNotFound(err):
+		return failure.Wrap(failure.Settings, err, "namespace %s", d.settings.Kubernetes.Namespace)
+	case apierrors.IsForbidden(err) && errors.As(err, &status) && mentionsPolicy(status.Status().Message):
+		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
+	}
+	return d.requestFailure(err)
+}
+
+// mentionsPolicy tells a Pod that admission refuses from a caller without the
+// right to create Pods: both are "forbidden".
+func mentionsPolicy(message string) bool {
+	for _, word := range []string{"exceeded quota", "PodSecurity", "LimitRange", "maximum", "minimum", "admission webhook", "serviceaccount"} {
+		if strings.Contains(message, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitFailure says why the Pod does not run.
+func (d *Driver) awaitFailure(err error) error {
+	var timeout *pods.PhaseTimeoutError
+	var container *pods.ContainerError
+	var failed *pods.FailedError
+	var gone *pods.GoneError
+	switch {
+	case errors.As(err, &timeout) && timeout.State.Phase == pods.Unscheduled:
+		return failure.Wrap(failure.NoNode, err, "no node for the job")
+	case errors.As(err, &timeout):
+		return failure.Wrap(failure.StartTimeout, err, "the job's Pod on node %s", timeout.State.Node)
+	case errors.As(err, &container):
+		return containerFailure(container.Problem)
+	case errors.As(err, &failed), errors.As(err, &gone):
+		return failure.Wrap(failure.PodLost, err, "the job's Pod")
+	}
+	return d.requestFailure(err)
+}
+
+// containerFailure is the failure that a container's problem means.
+func containerFailure(p pods.Problem) error {
+	cause := map[pods.Kind]failure.Cause{
+		pods.PullDenied:   failure.ImagePull,
+		pods.NotStartable: failure.ImageUnusable,
+		pods.OutOfMemory:  failure.OutOfMemory,
+	}[p.Kind]
+	switch {
+	case cause == "":
+		return failure.New(failure.PodLost, "container %s ended by itself: %s: %s", p.Container, p.Reason, p.Message)
+	case p.Container == string(job.Helper) && p.Kind != pods.OutOfMemory:
+		cause = failure.HelperUnusable
+	}
+	f := failure.New(cause, "container %s with image %s: %s: %s", p.Container, p.Image, p.Reason, p.Message)
+	if p.Kind == pods.OutOfMemory {
+		f.ExitCode = exitKilled
+	}
+	return f
+}
