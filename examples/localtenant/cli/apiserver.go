@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/controlplane"
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/daemon"
+)
+
+func (c *common) apiserver() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "apiserver",
+		Short: "Kill, start and move the apiserver",
+		Long: `apiserver lets the apiserver fail. Nodes, controllers and what runs on the nodes
+go on without it. Where it gets a new port, cluster-url and the kubeconfig are
+rewritten.`,
+		Example: `  localtenant apiserver kill
+  localtenant apiserver start
+  localtenant apiserver restart --port new`,
+		Args: cobra.NoArgs,
+		RunE: help,
+	}
+	cmd.AddCommand(
+		c.apiserverVerb("kill", "End the apiserver by SIGKILL; it stays down", false),
+		c.apiserverVerb("start", "Start the apiserver and wait until it is ready", true),
+		c.apiserverVerb("restart", "End the apiserver by SIGKILL, start it, and wait until it is ready", true),
+	)
+	return cmd
+}
+
+func (c *common) apiserverVerb(verb, short string, takesPort bool) *cobra.Command {
+	var port string
+	cmd := &cobra.Command{
+		Use:   verb,
+		Short: short,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			wanted, err := parsePort(port)
+			if err != nil {
+				return err
+			}
+			client, err := c.client()
+			if err != nil {
+				return err
+			}
+			began := c.Now()
+			state, err := client.ChangeAPIServer(cmd.Context(), verb, wanted)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(c.Out, apiserverText(state)+", after", took(c.Now().Sub(began)))
+			return nil
+		},
+	}
+	if takesPort {
+		cmd.Flags().StringVar(&port, "port", "same", "port on 127.0.0.1: same, new, or a number")
+	}
+	return cmd
+}
+
+// parsePort reads same, new or a number. Nothing stands for same.
+func parsePort(text string) (daemon.ServerPort, error) {
+	switch text {
+	case "", "same":
+		return daemon.ServerPort{Same: true}, nil
+	case "new":
+		return daemon.ServerPort{}, nil
+	}
+	number, err := strconv.Atoi(text)
+	if err != nil || number < 1 || number > 65535 {
+		return daemon.ServerPort{}, fmt.Errorf("--port %q: use same, new, or a number from 1 to 65535", text)
+	}
+	return daemon.ServerPort{Port: number}, nil
+}
+
+func apiserverText(state controlplane.APIServer) string {
+	if !state.Running {
+		return "apiserver is down"
+	}
+	return fmt.Sprintf("apiserver is ready at https://127.0.0.1:%d, pid %d", state.Port, state.PID)
+}

@@ -1,0 +1,119 @@
+package controlplane
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/pki"
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/tenant"
+)
+
+// DriverName is both the user and the group of the driver's certificate.
+// examples/rbac.yaml gives that group its rights.
+const DriverName = "tenant-executor"
+
+// Keys are the certificates of a tenant. One authority signs all: clients,
+// the apiserver and the kubelets.
+type Keys struct {
+	// Authority issues the nodes' certificates later.
+	Authority *pki.Authority
+	// Admin is the client certificate of the cluster's administrator.
+	Admin pki.Pair
+
+	dir string
+}
+
+// file is where a key or certificate lies for the components to read.
+func (k *Keys) file(name string) string { return filepath.Join(k.dir, name) }
+
+// NewKeys makes all keys of a tenant and writes those that components and
+// operators read. Keys of an earlier start are replaced: etcd starts empty
+// too.
+func NewKeys(t tenant.Tenant, host netip.Addr, services netip.Prefix, now func() time.Time) (*Keys, error) {
+	authority, err := pki.NewAuthority("local tenant "+t.Name(), now)
+	if err != nil {
+		return nil, err
+	}
+	keys := &Keys{Authority: authority, dir: t.PKIDir()}
+	if err := os.WriteFile(keys.file("ca.crt"), authority.Certificate(), 0o644); err != nil {
+		return nil, fmt.Errorf("write certificate: %w", err)
+	}
+	if err := keys.servers(host, services); err != nil {
+		return nil, err
+	}
+	if err := keys.serviceAccounts(); err != nil {
+		return nil, err
+	}
+	if err := keys.clients("https://"+host.String()+":"+doorPort, t.Name()); err != nil {
+		return nil, err
+	}
+	return keys, keys.access(t)
+}
+
+// servers makes the apiserver's two certificates: the one that it serves
+// with, and the one that it calls kubelets with.
+func (k *Keys) servers(host netip.Addr, services netip.Prefix) error {
+	serving, err := k.Authority.Issue(pki.Subject{
+		CommonName: "kube-apiserver",
+		Names:      []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
+		Addresses:  []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), host, services.Addr().Next()},
+	})
+	if err != nil {
+		return err
+	}
+	if err := serving.Write(k.file("apiserver.crt"), k.file("apiserver.key")); err != nil {
+		return err
+	}
+	calling, err := k.Authority.Issue(pki.Subject{CommonName: "kube-apiserver-kubelet-client", Organization: []string{"system:masters"}})
+	if err != nil {
+		return err
+	}
+	return calling.Write(k.file("kubelet-client.crt"), k.file("kubelet-client.key"))
+}
+
+func (k *Keys) serviceAccounts() error {
+	private, public, err := pki.NewKey()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(k.file("service-account.key"), private, 0o600); err != nil {
+		return fmt.Errorf("write key: %w", err)
+	}
+	if err := os.WriteFile(k.file("service-account.pub"), public, 0o644); err != nil {
+		return fmt.Errorf("write key: %w", err)
+	}
+	return nil
+}
+
+// clients makes the kubeconfigs of the controllers and the administrator's
+// certificate. The controllers go through the door on the bridge, which
+// follows the apiserver when its port changes.
+func (k *Keys) clients(door, name string) error {
+	for _, component := range []string{controllerManager, scheduler} {
+		pair, err := k.Authority.Issue(pki.Subject{CommonName: "system:" + component})
+		if err != nil {
+			return err
+		}
+		if err := pki.WriteKubeconfig(k.file(component+".kubeconfig"), name, door, k.Authority.Certificate(), pair); err != nil {
+			return err
+		}
+	}
+	admin, err := k.Authority.Issue(pki.Subject{CommonName: "localtenant-admin", Organization: []string{"system:masters"}})
+	k.Admin = admin
+	return err
+}
+
+// access writes the files that an operator of the driver gets.
+func (k *Keys) access(t tenant.Tenant) error {
+	driver, err := k.Authority.Issue(pki.Subject{CommonName: DriverName, Organization: []string{DriverName}})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(t.AccessDir(), "ca.crt"), k.Authority.Certificate(), 0o644); err != nil {
+		return fmt.Errorf("write certificate: %w", err)
+	}
+	return driver.Write(filepath.Join(t.AccessDir(), "client.crt"), filepath.Join(t.AccessDir(), "client.key"))
+}

@@ -1,0 +1,365 @@
+package images
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+)
+
+// sampleRecipes are two images that share a layer.
+func sampleRecipes() []Recipe {
+	shared := Files{Name: "shared", Entries: []Entry{{Path: "shared", Mode: 0o644, Body: strings.Repeat("x", 1000)}}}
+	own := Files{Name: "own", Entries: []Entry{{Path: "own", Mode: 0o600, UID: 5}}}
+	return []Recipe{
+		{Name: "localtenant/one", Tag: "1", Layers: []Layer{shared}, Config: v1.Config{Cmd: []string{"one"}}},
+		{Name: "localtenant/two", Tag: "2", Layers: []Layer{shared, own}, Architecture: "riscv64"},
+	}
+}
+
+func buildSamples(t *testing.T, cache string, out io.Writer) []Image {
+	t.Helper()
+	imgs, err := Build(t.Context(), Options{Recipes: sampleRecipes(), Cache: cache, Source: "..", Out: out})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return imgs
+}
+
+func TestBuild(t *testing.T) {
+	cache := t.TempDir()
+	var first, second bytes.Buffer
+	imgs := buildSamples(t, cache, &first)
+	for _, img := range imgs {
+		if err := validate.Image(img.Image); err != nil {
+			t.Errorf("%s: %v", img.Reference(), err)
+		}
+	}
+	config, err := imgs[1].Image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if imgs[1].Reference() != "localtenant/two:2" || config.Architecture != "riscv64" || config.OS != "linux" {
+		t.Errorf("%s: %s/%s", imgs[1].Reference(), config.OS, config.Architecture)
+	}
+	if n := strings.Count(first.String(), "shared: made"); n != 1 {
+		t.Errorf("the shared layer was made %d times:\n%s", n, &first)
+	}
+	again := buildSamples(t, cache, &second)
+	if strings.Contains(second.String(), "made") {
+		t.Errorf("a second build made layers:\n%s", &second)
+	}
+	elsewhere := buildSamples(t, t.TempDir(), nil)
+	for i := range imgs {
+		want, _ := imgs[i].Image.Digest()
+		for _, other := range [][]Image{again, elsewhere} {
+			if got, err := other[i].Image.Digest(); err != nil || got != want {
+				t.Errorf("%s: digest %v, %v, want %v each time", imgs[i].Name, got, err, want)
+			}
+		}
+	}
+}
+
+func TestPushSendsBlobsOnce(t *testing.T) {
+	imgs := buildSamples(t, t.TempDir(), nil)
+	var mu sync.Mutex
+	uploads := 0
+	content := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPatch {
+			mu.Lock()
+			uploads++
+			mu.Unlock()
+		}
+		content.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	addr := strings.TrimPrefix(server.URL, "http://")
+
+	if err := Push(t.Context(), addr, imgs); err != nil {
+		t.Fatal(err)
+	}
+	firstTime := uploads
+	if err := Push(t.Context(), addr, imgs); err != nil {
+		t.Fatal(err)
+	}
+	if firstTime == 0 || uploads != firstTime {
+		t.Errorf("%d uploads the first time, %d more the second", firstTime, uploads-firstTime)
+	}
+	for _, img := range imgs {
+		ref, err := name.ParseReference(addr+"/"+img.Reference(), name.Insecure)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pulled, err := remote.Image(ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate.Image(pulled); err != nil {
+			t.Error(err)
+		}
+		want, _ := img.Image.Digest()
+		if got, err := pulled.Digest(); err != nil || got != want {
+			t.Errorf("pulled %v, %v, want %v", got, err, want)
+		}
+	}
+}
+
+func TestPushFails(t *testing.T) {
+	imgs := buildSamples(t, t.TempDir(), nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Push(ctx, "127.0.0.1:1", imgs); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled push = %v", err)
+	}
+	if err := Push(t.Context(), "not an address", imgs); err == nil {
+		t.Error("pushed to nowhere")
+	}
+}
+
+func TestBuildFails(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		opts Options
+		text string
+	}{
+		{"no cache", Options{Source: ".."}, "cache folder"},
+		{"no source", Options{Cache: t.TempDir()}, "source"},
+		{"wrong source", Options{Cache: t.TempDir(), Source: t.TempDir(), Recipes: []Recipe{{Name: "n", Layers: []Layer{GoProgram{Package: "./none"}}}}}, "no Go source"},
+		{"wrong entry", Options{Cache: t.TempDir(), Source: "..", Recipes: []Recipe{{Name: "n", Layers: []Layer{Files{Name: "pipe", Entries: []Entry{{Path: "p", Mode: fs.ModeNamedPipe}}}}}}}, "image n, pipe"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if _, err := Build(t.Context(), c.opts); err == nil || !strings.Contains(err.Error(), c.text) {
+				t.Errorf("error %v, want %q", err, c.text)
+			}
+		})
+	}
+}
+
+// module writes a small Go module with one program.
+func module(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestGoProgram(t *testing.T) {
+	source := module(t, map[string]string{
+		"go.mod": "module example.com/m\n\ngo 1.26.0\n", "go.sum": "",
+		"hello/main.go":  "package main\n\nfunc main() { println(\"hello\") }\n",
+		"bad/main.go":    "package main\n\nimport \"example.com/m/lib\"\n\nfunc main() { lib.F() }\n",
+		"lib/lib.go":     "package lib\n\nfunc F() {}\n",
+		"broken/main.go": "package main\n\nfunc main() { nothing() }\n",
+	})
+	w, err := newWorkshop(Options{Cache: t.TempDir(), Source: source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	layer, err := w.layer(t.Context(), GoProgram{Package: "./hello", Path: "bin/hello"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := t.TempDir()
+	extract(t, layer, root)
+	if out, err := exec.Command(filepath.Join(root, "bin/hello")).CombinedOutput(); err != nil || string(out) != "hello\n" {
+		t.Errorf("hello = %q, %v", out, err)
+	}
+	for program, text := range map[string]string{"./bad": "example.com/m/lib", "./broken": "nothing"} {
+		if _, err := w.layer(t.Context(), GoProgram{Package: program, Path: "x"}); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: error %v, want %q", program, err, text)
+		}
+	}
+}
+
+func TestGoProgramInputs(t *testing.T) {
+	files := map[string]string{"go.mod": "module example.com/m\n", "go.sum": "", "p/main.go": "package main\n"}
+	inputs := func() string {
+		t.Helper()
+		w, err := newWorkshop(Options{Cache: t.TempDir(), Source: module(t, files)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := GoProgram{Package: "./p", Path: "p"}.inputs(t.Context(), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	before := inputs()
+	files["p/main_test.go"] = "package main\n"
+	if diff := cmp.Diff(before, inputs()); diff != "" {
+		t.Errorf("a test changes the inputs: %s", diff)
+	}
+	for _, name := range []string{"p/main.go", "go.mod", "go.sum", "p/other.go"} {
+		old, known := files[name]
+		files[name] = old + "// changed\n"
+		if inputs() == before {
+			t.Errorf("a change of %s does not change the inputs", name)
+		}
+		if files[name] = old; !known {
+			delete(files, name)
+		}
+	}
+}
+
+// extract unpacks a layer, as far as tests need it.
+func extract(t *testing.T, layer v1.Layer, root string) {
+	t.Helper()
+	rc, err := layer.Uncompressed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = rc.Close() }()
+	extractTar(t, rc, root)
+}
+
+func extractTar(t *testing.T, r io.Reader, root string) {
+	t.Helper()
+	archive := tar.NewReader(r)
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := extractEntry(header, archive, root); err != nil {
+			t.Fatalf("extract %s: %v", header.Name, err)
+		}
+	}
+}
+
+func extractEntry(header *tar.Header, body io.Reader, root string) error {
+	target := filepath.Join(root, header.Name)
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	switch header.Typeflag {
+	case tar.TypeDir:
+		if err := os.MkdirAll(target, 0o755); err != nil {
+			return err
+		}
+		return os.Chmod(target, header.FileInfo().Mode())
+	case tar.TypeSymlink:
+		return os.Symlink(header.Linkname, target)
+	case tar.TypeLink:
+		return os.Link(filepath.Join(root, header.Linkname), target)
+	}
+	content, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(target, content, header.FileInfo().Mode().Perm())
+}
+
+// TestStandardImages makes the images the cluster gets, from this machine's
+// packages, and runs programs in them.
+func TestStandardImages(t *testing.T) {
+	if testing.Short() {
+		t.Skip("downloads and unpacks Debian packages")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("needs root for chroot")
+	}
+	userCache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	imgs, err := Build(t.Context(), Options{Cache: filepath.Join(userCache, "tenant-executor", "images"), Source: "..", Out: &out})
+	t.Log(out.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := map[string]string{}
+	for _, img := range imgs {
+		root := t.TempDir()
+		flat := mutate.Extract(img.Image)
+		extractTar(t, flat, root)
+		_ = flat.Close()
+		if err := os.MkdirAll(filepath.Join(root, "dev"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		// git opens it; a container has the device.
+		if err := os.WriteFile(filepath.Join(root, "dev/null"), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		roots[img.Name] = root
+	}
+	server := gitServer(t)
+	for _, c := range []struct {
+		image, want string
+		command     []string
+	}{
+		{"busybox", "uid=1000(job)", []string{"sh", "-c", "id job"}},
+		{"busybox", "1777", []string{"stat", "-c", "%a", "/tmp"}},
+		{"busybox", "env works", []string{"/usr/bin/env", "sh", "-c", "echo env works"}},
+		{"debian", "git version 2.", []string{"bash", "-c", "git --version"}},
+		{"debian", "served", []string{"bash", "-c", "git clone -q " + server + " /tmp/clone && cat /tmp/clone/file"}},
+		{"debian", "uid=1000(job)", []string{"bash", "-c", "id job && sed --version && grep --version && gzip --version && tar --version"}},
+		{"debian", "awk works", []string{"sh", "-c", "echo works | awk '{print \"awk\", $1}'"}},
+		{"debian", "procps", []string{"bash", "-c", "pgrep --version"}},
+		{"debian", "BEGIN CERTIFICATE", []string{"head", "-n1", "/" + certificates}},
+		{"helper", "stand-in", []string{"gitlab-runner-helper", "--version"}},
+		{"helper", "absent", []string{"bash", "-c", "type gitlab-runner || echo absent"}},
+		{"helper", "served", []string{"bash", "-c", "git clone -q " + server + " /tmp/clone && cat /tmp/clone/file"}},
+	} {
+		cmd := exec.Command("chroot", append([]string{roots["localtenant/"+c.image]}, c.command...)...)
+		cmd.Env = []string{searchPath, "HOME=/root"}
+		out, err := cmd.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), c.want) {
+			t.Errorf("%s: %v = %q, %v, want %q", c.image, c.command, out, err, c.want)
+		}
+	}
+}
+
+// gitServer serves a repository over HTTP and returns its URL.
+func gitServer(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("served"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"init", "-q"}, {"add", "file"},
+		{"-c", "user.name=t", "-c", "user.email=t@localhost", "commit", "-q", "-m", "m"}, {"update-server-info"},
+	} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v %s", args, err, out)
+		}
+	}
+	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Join(dir, ".git"))))
+	t.Cleanup(server.Close)
+	return server.URL + "/"
+}
