@@ -118,7 +118,7 @@ func (s *stageRun) run(ctx context.Context) error {
 // context.
 func (s *stageRun) start(ctx, connecting context.Context) (int, error) {
 	begun := &marker{line: "started " + s.id + "\n", to: s.out}
-	backoffUntil := s.driver.clock.Now().Add(connectBudget)
+	started := s.driver.clock.Now()
 	for {
 		begun.reset()
 		code, err := s.driver.runner.Run(ctx, stream.Command{
@@ -130,9 +130,11 @@ func (s *stageRun) start(ctx, connecting context.Context) (int, error) {
 		switch {
 		case err == nil && !begun.seen():
 			return 0, &startError{code: code, text: begun.text()}
-		case err == nil || !stream.MayReachLater(err):
-			return code, err
-		case s.driver.clock.Now().After(backoffUntil):
+		case err == nil:
+			return code, nil
+		}
+		tried := s.driver.clock.Now().Sub(started)
+		if tried > connectBudget || !stream.MayReachLater(err) && !cluster.MaySettle(err, tried) {
 			return 0, err
 		}
 		select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -21,16 +22,29 @@ func Retry(ctx context.Context, budget time.Duration, request func(context.Conte
 	return RetryIf(ctx, budget, Transient, request)
 }
 
-// RetryIf is Retry for the errors that again accepts.
+// Settling is how long "forbidden" may come from an apiserver that has just
+// started: it answers before it has read its roles, and denies everything
+// until then (seen for up to 3 s with Kubernetes 1.37).
+const Settling = 10 * time.Second
+
+// MaySettle says whether err is a denial that may only be that of an apiserver
+// which has just started, when a request has been tried for so long.
+func MaySettle(err error, tried time.Duration) bool {
+	return apierrors.IsForbidden(err) && tried < Settling
+}
+
+// RetryIf is Retry for the errors that again accepts, and for denials of an
+// apiserver that may have just started.
 func RetryIf(ctx context.Context, budget time.Duration, again func(error) bool, request func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
+	started := time.Now()
 	backoff := wait.Backoff{Duration: firstPause, Factor: 2, Jitter: 0.2, Steps: 1 << 30, Cap: longestPause}
 	for {
 		try, done := context.WithTimeout(limited, requestTimeout)
 		err := request(try)
 		done()
-		if err == nil || ctx.Err() != nil || !again(err) {
+		if err == nil || ctx.Err() != nil || !again(err) && !MaySettle(err, time.Since(started)) {
 			return err
 		}
 		pause := time.NewTimer(backoff.Step())

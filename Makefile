@@ -1,0 +1,61 @@
+# Everything runs from a fresh Debian machine with Go, as root (the local tenant
+# cluster makes network namespaces and cgroups).
+#
+#   make demo    run a real job on a local tenant cluster
+#   make test    all tests, those on the real cluster included
+#
+# The first run compiles Kubernetes, which takes some minutes; it is cached.
+
+GO         ?= go
+GOFLAGS    += -trimpath
+# Pinned tools, fetched through the Go module proxy.
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+LOCALTENANT = examples/localtenant
+MODULES     = . $(LOCALTENANT)
+
+.DEFAULT_GOAL := build
+.PHONY: build deps components demo test lint unit e2e bench update clean
+
+# The driver, the job runner and the local tenant cluster, in bin/.
+build:
+	$(GO) build -o bin/ ./cmd/tenant-executor ./examples/localrunner
+	$(GO) build -C $(LOCALTENANT) -o ../../bin/localtenant .
+
+# What the local tenant cluster needs of Debian, and Kubernetes itself.
+deps: build
+	bin/localtenant deps --install
+	bin/localtenant build
+
+demo: deps
+	examples/demo/run.sh
+
+test: lint unit e2e
+
+lint:
+	@unformatted=$$(gofmt -l cmd executor stages kube examples); \
+	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	@for module in $(MODULES); do echo "vet and staticcheck: $$module"; \
+	(cd $$module && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...) || exit 1; done
+	$(GO) vet -tags e2e ./examples/e2e/...
+	$(GO) run $(STATICCHECK) -tags e2e ./examples/e2e/...
+
+unit:
+	$(GO) test -race ./...
+	$(GO) test -C $(LOCALTENANT) -race ./...
+
+# On the real local cluster.
+e2e: deps
+	$(GO) test -tags e2e -count 1 -timeout 40m -v ./examples/e2e
+
+# Figures of the README, on the real local cluster.
+bench: deps
+	$(GO) run ./examples/bench
+
+# Writes generated files again: examples/config.toml, examples/rbac.yaml, golden files.
+update:
+	$(GO) test ./executor/settings ./executor/pod ./kube -update
+
+clean:
+	-bin/localtenant down --all
+	rm -rf bin

@@ -1,0 +1,59 @@
+// Command bench measures the driver on a local tenant cluster, side by side
+// with what Kubernetes itself takes, in one run. `make bench` runs it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"time"
+
+	"github.com/socialweb-computer/tenant-executor/examples/testbed"
+)
+
+// rounds is how often each figure is measured; the median counts.
+const rounds = 7
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out io.Writer) (err error) {
+	root, err := testbed.Root()
+	if err != nil {
+		return err
+	}
+	bin, err := testbed.Programs(root)
+	if err != nil {
+		return err
+	}
+	tenant, err := testbed.StartTenant(ctx, filepath.Join(bin, "localtenant"), testbed.TenantOptions{
+		Name: "bench", Ceiling: 1, PodsPerNode: 1, Hold: 10 * time.Minute, BootTime: 0, Log: io.Discard,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, tenant.Down(context.WithoutCancel(ctx))) }()
+	dir, err := os.MkdirTemp("", "tenant-executor-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	bed, err := testbed.Setup(ctx, tenant, filepath.Join(bin, "tenant-executor"), dir, filepath.Join(root, "examples", "pipelines"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bed.Close()) }()
+
+	b := &bench{bed: bed, out: out}
+	return b.run(ctx)
+}

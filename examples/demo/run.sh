@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# The demo: a local tenant cluster with no nodes, a real pipeline on it, and
+# nothing left behind. `make demo` calls it after it has built what it needs.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+PATH=$PWD/bin:$PATH
+
+tenant=demo
+folder=$(mktemp -d)
+finish() {
+	code=$?
+	echo
+	echo "== Taking the cluster down"
+	localtenant down --name "$tenant" || code=1
+	rm -rf "$folder"
+	if localtenant leftovers --name "$tenant"; then
+		echo "Nothing is left: no process, mount, cgroup, network namespace or file."
+	else
+		code=1
+	fi
+	[ "$code" -ne 0 ] || echo "The demo has passed."
+	exit "$code"
+}
+trap finish EXIT
+
+echo "== Starting a tenant cluster with no nodes"
+localtenant up --name "$tenant" --pods-per-node 1 --ceiling 2 --hold 30s --boot-time 2s
+
+# What `up` tells about the cluster, as `status` prints it.
+fact() { localtenant status --name "$tenant" -o json | sed -n "s/^ *\"$1\": \"\(.*\)\",*$/\1/p" | head -n 1; }
+access=$(fact accessDir)
+registry=$(fact plain)
+address=$(fact bridgeAddress)
+
+cat >"$folder/driver.toml" <<TOML
+[cluster]
+url = "$(cat "$access/cluster-url")"
+ca_file = "$access/ca.crt"
+cert_file = "$access/client.crt"
+key_file = "$access/client.key"
+
+[kubernetes]
+namespace = "ci"
+helper_image = "$registry/localtenant/helper:1"
+TOML
+
+cat >"$folder/config.toml" <<TOML
+[[runners]]
+  name = "demo"
+  url = "http://gitlab.invalid"
+  token = "glrt-t3_demo-token-of-nobody"
+  executor = "custom"
+  safe_directory_checkout = true
+  [runners.custom]
+    config_exec = "$PWD/bin/tenant-executor"
+    config_args = ["config", "--config", "$folder/driver.toml"]
+    prepare_exec = "$PWD/bin/tenant-executor"
+    prepare_args = ["prepare", "--config", "$folder/driver.toml"]
+    run_exec = "$PWD/bin/tenant-executor"
+    run_args = ["run", "--config", "$folder/driver.toml"]
+    cleanup_exec = "$PWD/bin/tenant-executor"
+    cleanup_args = ["cleanup", "--config", "$folder/driver.toml"]
+    graceful_kill_timeout = 60
+TOML
+
+echo
+echo "== Running examples/pipelines/demo.yml: from zero nodes, then on a warm one"
+localrunner run --config "$folder/config.toml" --listen "$address:0" --cache-store "$folder/caches" \
+	--variable REGISTRY="$registry" --sections plain examples/pipelines/demo.yml
+
+echo
+echo "== The Pods of the jobs are gone; the node stays for the hold"
+localtenant status --name "$tenant"
