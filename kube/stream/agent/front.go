@@ -1,0 +1,286 @@
+package agent
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Front is one connection to a stage: it starts the stage or attaches to it,
+// and sends its output and its end.
+type Front struct {
+	// Root is the folder of all stages.
+	Root string
+	// In and Out are the connection.
+	In  io.Reader
+	Out io.Writer
+	// Spawn starts a supervisor for a stage's folder, apart from this
+	// process, with the lock as its file 3.
+	Spawn func(folder string, lock *os.File) error
+
+	folder  stageFolder
+	request Request
+	spawned int
+	sending sync.Mutex
+	heard   atomic.Int64 // when a frame last came, in Unix nanoseconds
+}
+
+// errSilent ends a connection whose other side is gone.
+var errSilent = errors.New("nothing was heard of the driver")
+
+// Run serves the connection to its end.
+func (f *Front) Run() error {
+	frames := NewReader(f.In)
+	first, err := frames.Next()
+	if err != nil {
+		return err
+	}
+	if first.Kind != KindStart {
+		return f.refuse(errors.New("the first frame does not start a stage"))
+	}
+	if f.request, err = ParseRequest(first.Payload); err != nil {
+		return f.refuse(err)
+	}
+	offset := int64(first.Offset)
+	f.folder = folderOf(f.Root, f.request.Stage)
+	switch known := f.folder.exists(); {
+	case !known && f.request.Sum == "":
+		return f.send(Frame{Kind: KindMissing})
+	case !known:
+		if err := f.folder.create(f.request, &scriptReader{frames: frames, left: f.request.Size}); err != nil {
+			return f.refuse(err)
+		}
+	}
+	if err := f.ensureSupervisor(); err != nil {
+		return f.refuse(err)
+	}
+	from, err := available(string(f.folder))
+	if err != nil {
+		return f.refuse(err)
+	}
+	from = max(from, offset)
+	if err := f.send(Frame{Kind: KindBegun, Offset: uint64(from)}); err != nil {
+		return err
+	}
+	return f.follow(frames, from)
+}
+
+// ensureSupervisor starts the stage unless it has begun, and is called again
+// while the stage runs. A stage whose supervisor died after the beginning is
+// over: its script is never run again.
+func (f *Front) ensureSupervisor() error {
+	lock, free, err := f.folder.lock()
+	if err != nil || !free {
+		return err
+	}
+	defer lock.Close() //nolint:errcheck // the supervisor has its own
+	_, _, ended, err := f.folder.status()
+	if err != nil || ended {
+		return err
+	}
+	if f.folder.hasBegun() {
+		if session, err := f.folder.readNumber("shell"); err == nil {
+			endSession(session)
+		}
+		return f.folder.finish(f.written(), Status{Exit: 1, Trouble: TroubleLost, Detail: "the stage's supervisor is gone"})
+	}
+	if f.spawned++; f.spawned > maxSpawns {
+		return errors.New("the stage's supervisor does not start: " + f.folder.lastWords())
+	}
+	return f.Spawn(string(f.folder), lock)
+}
+
+// maxSpawns is how often one connection starts a supervisor. One that dies
+// before the script begins may be started again; one that always dies may not.
+const maxSpawns = 3
+
+// written is how much output there is.
+func (f *Front) written() int64 {
+	r := &spoolReader{folder: string(f.folder)}
+	first, err := available(string(f.folder))
+	if err != nil {
+		return 0
+	}
+	r.offset = first
+	_, _ = io.Copy(io.Discard, r)
+	return r.offset
+}
+
+// follow sends the output as it comes, and the end.
+func (f *Front) follow(frames *Reader, offset int64) error {
+	f.heard.Store(time.Now().UnixNano())
+	over := make(chan error, 2)
+	go func() { over <- f.listen(frames) }()
+	go func() { over <- f.stayAlive() }()
+	done := make(chan error, 1)
+	go func() { done <- f.sendOutput(offset) }()
+	select {
+	case err := <-over:
+		return err
+	case err := <-done:
+		return err
+	}
+}
+
+// listen takes the driver's frames until the connection ends.
+func (f *Front) listen(frames *Reader) error {
+	for {
+		frame, err := frames.Next()
+		if err != nil {
+			return err
+		}
+		f.heard.Store(time.Now().UnixNano())
+		switch frame.Kind {
+		case KindAck:
+			if int64(frame.Offset) > readAck(string(f.folder)) {
+				if err := writeAck(string(f.folder), int64(frame.Offset)); err != nil {
+					return err
+				}
+			}
+		case KindStop:
+			if err := f.stop(int64(frame.Offset)); err != nil {
+				return err
+			}
+		case KindAlive, KindScript:
+			// A script that follows although the stage was there already.
+		default:
+			return ErrCorrupt
+		}
+	}
+}
+
+// stop asks the supervisor to end the stage's processes.
+func (f *Front) stop(milliseconds int64) error {
+	lock, free, err := f.folder.lock()
+	if err != nil {
+		return err
+	}
+	if free {
+		return lock.Close() // no supervisor, nothing to stop
+	}
+	if err := os.WriteFile(f.folder.path("stop"), []byte(strconv.FormatInt(milliseconds, 10)), fileMode); err != nil {
+		return err
+	}
+	pid, err := f.folder.readNumber("pid")
+	if err != nil {
+		return err
+	}
+	return syscall.Kill(pid, syscall.SIGTERM)
+}
+
+// stayAlive tells the driver that the stage lives, and notices when the driver
+// does not. A third of the silence leaves room for two lost ones.
+func (f *Front) stayAlive() error {
+	silence := time.Duration(f.request.Silence) * time.Second
+	for {
+		time.Sleep(silence / 3)
+		if time.Since(time.Unix(0, f.heard.Load())) > silence {
+			return errSilent
+		}
+		// The send may wait for a slow reader; then its frames are the sign of
+		// life, and silence is judged by what the driver sends.
+		if f.sending.TryLock() {
+			err := Frame{Kind: KindAlive}.Write(f.Out)
+			f.sending.Unlock()
+			if err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// Pauses between two looks at a spool that has nothing new: short at first, so
+// that short stages end at once, longer when the script is silent.
+const (
+	shortestLook = time.Millisecond
+	longestLook  = 25 * time.Millisecond
+)
+
+func (f *Front) sendOutput(offset int64) error {
+	spool := &spoolReader{folder: string(f.folder), offset: offset}
+	buffer := make([]byte, MaxPayload)
+	look := shortestLook
+	for {
+		total, status, ended, err := f.folder.status()
+		if err != nil {
+			return f.refuse(err)
+		}
+		at := spool.offset
+		n, err := spool.Read(buffer)
+		switch {
+		case n > 0:
+			look = shortestLook
+			if err := f.send(Frame{Kind: KindData, Offset: uint64(at), Payload: buffer[:n]}); err != nil {
+				return err
+			}
+		case err != nil && !errors.Is(err, io.EOF):
+			return f.refuse(err)
+		case ended && spool.offset >= total:
+			return f.send(Frame{Kind: KindEnd, Offset: uint64(total), Payload: status.Bytes()})
+		case ended:
+			return f.refuse(errors.New("output of the stage is missing"))
+		default:
+			if look == longestLook {
+				if err := f.ensureSupervisor(); err != nil {
+					return f.refuse(err)
+				}
+			}
+			time.Sleep(look)
+			look = min(2*look, longestLook)
+		}
+	}
+}
+
+func (f *Front) send(frame Frame) error {
+	f.sending.Lock()
+	defer f.sending.Unlock()
+	return frame.Write(f.Out)
+}
+
+// refuse tells the driver why the connection is of no use, and gives the same
+// error.
+func (f *Front) refuse(err error) error {
+	text := err.Error()
+	if len(text) > maxDetail {
+		text = text[:maxDetail]
+	}
+	return errors.Join(err, f.send(Frame{Kind: KindRefused, Payload: []byte(text)}))
+}
+
+// scriptReader takes the script off the frames.
+type scriptReader struct {
+	frames *Reader
+	left   int64
+	rest   []byte
+	place  int64
+}
+
+// Read implements io.Reader.
+func (s *scriptReader) Read(p []byte) (int, error) {
+	for len(s.rest) == 0 {
+		if s.left == 0 {
+			return 0, io.EOF
+		}
+		frame, err := s.frames.Next()
+		if err != nil {
+			return 0, err
+		}
+		if frame.Kind == KindAlive {
+			continue
+		}
+		if frame.Kind != KindScript || int64(frame.Offset) != s.place || int64(len(frame.Payload)) > s.left || len(frame.Payload) == 0 {
+			return 0, ErrCorrupt
+		}
+		s.rest = frame.Payload
+		s.place += int64(len(frame.Payload))
+		s.left -= int64(len(frame.Payload))
+	}
+	n := copy(p, s.rest)
+	s.rest = s.rest[n:]
+	return n, nil
+}

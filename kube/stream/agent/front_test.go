@@ -1,0 +1,537 @@
+package agent_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
+)
+
+// TestMain lets the test program be its own supervisor: agent.Spawn starts
+// /proc/self/exe.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 3 && os.Args[1] == agent.VerbSupervise {
+		if err := agent.Supervise(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// connection is one front with the driver's end of its pipes.
+type connection struct {
+	t      *testing.T
+	to     *io.PipeWriter
+	frames *agent.Reader
+	from   *io.PipeReader
+	done   chan error
+}
+
+func connect(t *testing.T, root string) *connection {
+	t.Helper()
+	in, to := io.Pipe()
+	from, out := io.Pipe()
+	c := &connection{t: t, to: to, from: from, frames: agent.NewReader(from), done: make(chan error, 1)}
+	go func() {
+		err := (&agent.Front{Root: root, In: in, Out: out, Spawn: agent.Spawn}).Run()
+		_ = out.Close()
+		_ = in.Close()
+		c.done <- err
+	}()
+	t.Cleanup(c.cut)
+	return c
+}
+
+// cut ends the connection as a lost network does: both ways at once.
+func (c *connection) cut() {
+	_ = c.to.Close()
+	_ = c.from.Close()
+}
+
+func (c *connection) send(f agent.Frame) {
+	c.t.Helper()
+	if err := f.Write(c.to); err != nil {
+		c.t.Fatalf("sending %c: %v", f.Kind, err)
+	}
+}
+
+func request(stage string, script []byte) agent.Request {
+	r := agent.Request{Stage: stage, Limit: 64 << 20, Silence: 30, Umask: -1}
+	if script != nil {
+		sum := sha256.Sum256(script)
+		r.Size, r.Sum = int64(len(script)), string(sum[:])
+	}
+	return r
+}
+
+// open sends a request, and the script where there is one.
+func (c *connection) open(r agent.Request, script []byte, offset int64) {
+	c.t.Helper()
+	c.send(agent.Frame{Kind: agent.KindStart, Offset: uint64(offset), Payload: r.Bytes()})
+	go func() {
+		for at := 0; at < len(script); at += agent.MaxPayload {
+			part := script[at:min(at+agent.MaxPayload, len(script))]
+			if (agent.Frame{Kind: agent.KindScript, Offset: uint64(at), Payload: part}).Write(c.to) != nil {
+				return
+			}
+		}
+	}()
+}
+
+func (c *connection) next() agent.Frame {
+	c.t.Helper()
+	for {
+		f, err := c.frames.Next()
+		if err != nil {
+			c.t.Fatalf("reading a frame: %v", err)
+		}
+		if f.Kind != agent.KindAlive {
+			return f
+		}
+	}
+}
+
+func (c *connection) begun() int64 {
+	c.t.Helper()
+	f := c.next()
+	if f.Kind != agent.KindBegun {
+		c.t.Fatalf("got frame %c %q, want that the stage has begun", f.Kind, f.Payload)
+	}
+	return int64(f.Offset)
+}
+
+// readUntil collects output until it holds text.
+func (c *connection) readUntil(text string) string {
+	c.t.Helper()
+	var out strings.Builder
+	for !strings.Contains(out.String(), text) {
+		f := c.next()
+		if f.Kind != agent.KindData {
+			c.t.Fatalf("got frame %c %q before %q; output so far %q", f.Kind, f.Payload, text, out.String())
+		}
+		out.Write(f.Payload)
+	}
+	return out.String()
+}
+
+// end collects the rest of the output and the status.
+func (c *connection) end(from int64) (string, agent.Status) {
+	c.t.Helper()
+	var out bytes.Buffer
+	for {
+		f := c.next()
+		switch f.Kind {
+		case agent.KindData:
+			if int64(f.Offset) != from+int64(out.Len()) {
+				c.t.Fatalf("output at %d, want %d", f.Offset, from+int64(out.Len()))
+			}
+			out.Write(f.Payload)
+		case agent.KindEnd:
+			if int64(f.Offset) != from+int64(out.Len()) {
+				c.t.Fatalf("the end is at %d, but the output at %d", f.Offset, from+int64(out.Len()))
+			}
+			status, err := agent.ParseStatus(f.Payload)
+			if err != nil {
+				c.t.Fatal(err)
+			}
+			return out.String(), status
+		default:
+			c.t.Fatalf("got frame %c %q", f.Kind, f.Payload)
+		}
+	}
+}
+
+// run runs a script over one connection.
+func run(t *testing.T, root, stage, script string) (string, agent.Status) {
+	t.Helper()
+	c := connect(t, root)
+	c.open(request(stage, []byte(script)), []byte(script), 0)
+	c.begun()
+	return c.end(0)
+}
+
+func TestExitCodesAndSignals(t *testing.T) {
+	root := t.TempDir()
+	for script, want := range map[string]agent.Status{
+		"exit 0":                       {},
+		"exit 1":                       {Exit: 1},
+		"exit 42":                      {Exit: 42},
+		"exit 137":                     {Exit: 137},
+		"exit 255":                     {Exit: 255},
+		"kill -KILL $$":                {Signal: 9},
+		"kill -TERM $$":                {Signal: 15},
+		"kill -SEGV $$":                {Signal: 11},
+		"nosuchcommand 2>/dev/null":    {Exit: 127},
+		"exec >&- 2>&-; sleep 0.1; :":  {},
+		"exec >&- 2>&-; exit 3":        {Exit: 3},
+		"read x; echo got:$x; exit $?": {},
+	} {
+		out, got := run(t, root, "s"+strconv.Itoa(len(script))+strconv.Itoa(want.Exit)+strconv.Itoa(want.Signal), script)
+		if got != want {
+			t.Errorf("script %q ended with %+v, want %+v; output %q", script, got, want, out)
+		}
+	}
+}
+
+func TestOutputIsByteForByteAndInOrder(t *testing.T) {
+	script := `i=0
+while [ $i -lt 1000 ]; do echo "out $i"; echo "err $i" >&2; i=$((i+1)); done
+printf '\200\377\000x\r\n'
+head -c 200000 /dev/zero | tr '\0' 'z'`
+	var want strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&want, "out %d\nerr %d\n", i, i)
+	}
+	want.WriteString("\200\377\000x\r\n" + strings.Repeat("z", 200000))
+	out, status := run(t, t.TempDir(), "order", script)
+	if out != want.String() || status.Exit != 0 {
+		t.Errorf("output of %d bytes differs from the %d that the script wrote (status %+v)", len(out), want.Len(), status)
+	}
+}
+
+func TestStartedTwiceRunsOnce(t *testing.T) {
+	root, counter := t.TempDir(), filepath.Join(t.TempDir(), "count")
+	script := []byte("echo run >>" + counter + "\necho ready\nread x <" + fifo(t) + "\nexit 7")
+	first, second := connect(t, root), connect(t, root)
+	first.open(request("once", script), script, 0)
+	second.open(request("once", script), script, 0)
+	first.begun()
+	second.begun()
+	first.readUntil("ready\n")
+	second.readUntil("ready\n")
+	release(t, string(script))
+	for _, c := range []*connection{first, second} {
+		if _, status := c.end(6); status.Exit != 7 {
+			t.Errorf("status %+v, want exit 7", status)
+		}
+	}
+	third := connect(t, root)
+	third.open(request("once", script), script, 0)
+	third.begun()
+	if out, status := third.end(0); out != "ready\n" || status.Exit != 7 {
+		t.Errorf("after the end: output %q, status %+v", out, status)
+	}
+	if b, _ := os.ReadFile(counter); string(b) != "run\n" {
+		t.Errorf("the script ran %d times", strings.Count(string(b), "run"))
+	}
+}
+
+// fifo makes a named pipe on which a script can wait for the test.
+func fifo(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "gate")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// release lets a script go on that waits at the fifo it names after "read x <".
+func release(t *testing.T, script string) {
+	t.Helper()
+	_, rest, _ := strings.Cut(script, "read x <")
+	path, _, _ := strings.Cut(rest, "\n")
+	if err := os.WriteFile(path, []byte("go\n"), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestResumeAfterEveryCut(t *testing.T) {
+	root := t.TempDir()
+	script := []byte("seq 1 200000")
+	var want bytes.Buffer
+	for i := 1; i <= 200000; i++ {
+		fmt.Fprintln(&want, i)
+	}
+	var got bytes.Buffer
+	for connections := 1; ; connections++ {
+		c := connect(t, root)
+		if connections == 1 {
+			c.open(request("resume", script), script, 0)
+		} else {
+			c.open(request("resume", nil), nil, int64(got.Len()))
+		}
+		if from := c.begun(); from != int64(got.Len()) {
+			t.Fatalf("the output goes on at %d, want %d", from, got.Len())
+		}
+		for frames := 0; frames < 3; frames++ {
+			f := c.next()
+			if f.Kind == agent.KindEnd {
+				if !bytes.Equal(got.Bytes(), want.Bytes()) {
+					t.Fatalf("%d bytes over %d connections differ from the %d written", got.Len(), connections, want.Len())
+				}
+				if connections < 5 {
+					t.Fatalf("only %d connections: nothing was resumed", connections)
+				}
+				return
+			}
+			got.Write(f.Payload)
+			c.send(agent.Frame{Kind: agent.KindAck, Offset: uint64(got.Len())})
+		}
+		c.cut()
+	}
+}
+
+func TestAttachToAnUnknownStage(t *testing.T) {
+	c := connect(t, t.TempDir())
+	c.open(request("nobody", nil), nil, 0)
+	if f := c.next(); f.Kind != agent.KindMissing {
+		t.Errorf("got frame %c, want that it is missing", f.Kind)
+	}
+}
+
+func TestShortOrChangedScriptNeverRuns(t *testing.T) {
+	marker := filepath.Join(t.TempDir(), "ran")
+	script := []byte("touch " + marker + "\n")
+	t.Run("cut off", func(t *testing.T) {
+		root := t.TempDir()
+		c := connect(t, root)
+		c.open(request("s", script), script[:10], 0)
+		c.cut()
+		if err := <-c.done; err == nil {
+			t.Error("the front took half a script")
+		}
+		c = connect(t, root)
+		c.open(request("s", nil), nil, 0)
+		if f := c.next(); f.Kind != agent.KindMissing {
+			t.Errorf("half a script left a stage: frame %c", f.Kind)
+		}
+	})
+	t.Run("changed", func(t *testing.T) {
+		c := connect(t, t.TempDir())
+		changed := bytes.Replace(script, []byte("ran"), []byte("RAN"), 1)
+		c.open(request("s", script), changed, 0)
+		if f := c.next(); f.Kind != agent.KindRefused || !strings.Contains(string(f.Payload), "checksum") {
+			t.Errorf("got frame %c %q, want a refusal", f.Kind, f.Payload)
+		}
+	})
+	if _, err := os.Stat(marker); err == nil {
+		t.Error("the script ran")
+	}
+}
+
+// A background process that holds the output does not hold the stage, and
+// lives on.
+func TestBackgroundProcessIsLeftAlone(t *testing.T) {
+	root, dir := t.TempDir(), t.TempDir()
+	gate := fifo(t)
+	script := "(read x <" + gate + "\necho late; echo alive >" + dir + "/alive) &\necho done; exit 3"
+	out, status := run(t, root, "background", script)
+	if out != "done\n" || status.Exit != 3 {
+		t.Errorf("output %q, status %+v", out, status)
+	}
+	release(t, script)
+	waitFor(t, "the background process", func() bool {
+		b, err := os.ReadFile(dir + "/alive")
+		return err == nil && string(b) == "alive\n"
+	})
+}
+
+func waitFor(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !done(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// Stopping ends the whole tree: children, those that ignore TERM, those that
+// made a session of their own, and those whose parent is gone.
+func TestStopEndsTheWholeTree(t *testing.T) {
+	dir := t.TempDir()
+	script := []byte(`note() { echo $1 >>` + dir + `/pids; }
+sleep 1000 & note $!
+setsid sleep 1001 & note $!
+(trap "" TERM; echo $BASHPID >>` + dir + `/pids; while :; do sleep 1; done) &
+(setsid sh -c 'sleep 1002 & echo $! >>` + dir + `/pids') 
+trap 'echo secret-in-the-trap; exit 1' TERM
+echo ready
+wait`)
+	c := connect(t, t.TempDir())
+	c.open(request("tree", script), script, 0)
+	c.begun()
+	out := c.readUntil("ready\n")
+	waitFor(t, "all processes", func() bool {
+		b, _ := os.ReadFile(dir + "/pids")
+		return bytes.Count(b, []byte("\n")) == 4
+	})
+	c.send(agent.Frame{Kind: agent.KindStop, Offset: 200})
+	rest, status := c.end(int64(len(out)))
+	if !status.Stopped {
+		t.Errorf("status %+v, want stopped", status)
+	}
+	if strings.Contains(rest, "secret") {
+		t.Errorf("output after the stop: %q", rest)
+	}
+	b, err := os.ReadFile(dir + "/pids")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Fields(string(b)) {
+		pid, err := strconv.Atoi(line)
+		if err != nil {
+			t.Fatalf("pid %q", line)
+		}
+		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && !bytes.Contains(stat, []byte(") Z ")) {
+			t.Errorf("process %d lives: %s", pid, stat)
+		}
+	}
+}
+
+// The script waits at the limit of the spool, and goes on when the driver has
+// printed; what is printed is freed.
+func TestSpoolIsBounded(t *testing.T) {
+	const limit = 8 << 20
+	root := t.TempDir()
+	script := []byte("head -c 40000000 /dev/zero; echo end")
+	r := request("bounded", script)
+	r.Limit = limit
+	c := connect(t, root)
+	c.open(r, script, 0)
+	c.begun()
+	folder := filepath.Join(root, "stages", "bounded")
+	largest, total, acked := int64(0), int64(0), int64(0)
+	for {
+		f := c.next()
+		if f.Kind == agent.KindEnd {
+			break
+		}
+		total += int64(len(f.Payload))
+		if total-acked >= limit/2 {
+			largest = max(largest, sizeOf(t, folder))
+			acked = total
+			c.send(agent.Frame{Kind: agent.KindAck, Offset: uint64(acked)})
+		}
+	}
+	if total != 40000004 {
+		t.Errorf("%d bytes arrived, want 40000004", total)
+	}
+	if most := int64(limit + 12<<20); largest == 0 || largest > most {
+		t.Errorf("the spool took up to %d bytes, want at most %d", largest, most)
+	}
+}
+
+func sizeOf(t *testing.T, folder string) int64 {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var size int64
+	for _, entry := range entries {
+		if info, err := entry.Info(); err == nil {
+			size += info.Size()
+		} else if !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+	}
+	return size
+}
+
+// A supervisor that is killed leaves a stage that is over, and is not run
+// again.
+func TestKilledSupervisor(t *testing.T) {
+	root, counter := t.TempDir(), filepath.Join(t.TempDir(), "count")
+	script := []byte("echo run >>" + counter + "\necho ready\nexec sleep 1000")
+	c := connect(t, root)
+	c.open(request("lost", script), script, 0)
+	c.begun()
+	c.readUntil("ready\n")
+	b, err := os.ReadFile(filepath.Join(root, "stages", "lost", "pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(string(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if _, status := c.end(6); status.Trouble != agent.TroubleLost {
+		t.Errorf("status %+v, want that the supervisor is lost", status)
+	}
+	again := connect(t, root)
+	again.open(request("lost", script), script, 0)
+	again.begun()
+	if _, status := again.end(0); status.Trouble != agent.TroubleLost {
+		t.Errorf("status %+v on the second connection", status)
+	}
+	if b, _ := os.ReadFile(counter); string(b) != "run\n" {
+		t.Errorf("the script ran %d times", strings.Count(string(b), "run"))
+	}
+}
+
+func TestNoShell(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	if _, status := run(t, t.TempDir(), "noshell", "exit 0"); status.Trouble != agent.TroubleNoShell {
+		t.Errorf("status %+v, want that there is no shell", status)
+	}
+}
+
+func TestSilentDriverIsNoticed(t *testing.T) {
+	script := []byte("echo ready; sleep 1000")
+	r := request("silent", script)
+	r.Silence = 1
+	c := connect(t, t.TempDir())
+	c.open(r, script, 0)
+	c.begun()
+	c.readUntil("ready\n")
+	go func() { _, _ = io.Copy(io.Discard, c.from) }()
+	if err := <-c.done; err == nil {
+		t.Error("the front ended as if all were well")
+	}
+}
+
+func TestFilesAreTheJobsAlone(t *testing.T) {
+	root := t.TempDir()
+	if _, status := run(t, root, "modes", "umask 000; echo x"); status.Exit != 0 {
+		t.Fatalf("status %+v", status)
+	}
+	folder := filepath.Join(root, "stages", "modes")
+	entries, err := os.ReadDir(folder)
+	if err != nil || len(entries) < 4 {
+		t.Fatalf("%d files, error %v", len(entries), err)
+	}
+	for _, entry := range append(entries, mustStat(t, folder)) {
+		info, err := entry.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %s", entry.Name(), info.Mode())
+		}
+		if entry.Name() == "script" {
+			t.Error("the script is still there after the end")
+		}
+	}
+}
+
+func mustStat(t *testing.T, path string) os.DirEntry {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if entry.Name() == filepath.Base(path) {
+			return entry
+		}
+	}
+	t.Fatalf("%s is not there", path)
+	return nil
+}

@@ -1,0 +1,56 @@
+package agent
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Verbs of the program.
+const (
+	// VerbFront serves one connection on stdin and stdout: podagent front ROOT.
+	VerbFront = "front"
+	// VerbSupervise runs one stage: podagent supervise FOLDER, with the
+	// stage's lock as file 3. Only a front calls it.
+	VerbSupervise = "supervise"
+)
+
+// Main runs the program with its arguments.
+func Main(args []string) error {
+	if len(args) != 3 {
+		return errors.New("usage: podagent front ROOT")
+	}
+	switch args[1] {
+	case VerbFront:
+		return (&Front{Root: args[2], In: os.Stdin, Out: os.Stdout, Spawn: Spawn}).Run()
+	case VerbSupervise:
+		return Supervise(args[2])
+	}
+	return errors.New("usage: podagent front ROOT")
+}
+
+// Spawn starts a supervisor in a session of its own: the container runtime
+// kills the process of an exec when its connection breaks, and only that one.
+func Spawn(folder string, lock *os.File) error {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close() //nolint:errcheck // nothing is written
+	log, err := os.OpenFile(filepath.Join(folder, "log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
+	if err != nil {
+		return err
+	}
+	defer log.Close() //nolint:errcheck // the supervisor has its own
+	process, err := os.StartProcess("/proc/self/exe", []string{"podagent", VerbSupervise, folder}, &os.ProcAttr{
+		Env:   os.Environ(),
+		Files: []*os.File{null, null, log, lock},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		return err
+	}
+	defer process.Release() //nolint:errcheck // it is not waited for
+	return stageFolder(folder).writeNumber("pid", process.Pid)
+}

@@ -1,0 +1,216 @@
+package agent
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// stageFolder is the folder of one stage:
+//
+//	request  what the stage was started with
+//	script   the script, until the stage ends
+//	lock     held by the supervisor for as long as it lives
+//	pid      the supervisor's process
+//	log      what the supervisor says if it fails
+//	shell    the shell's process, and its session
+//	begun    made just before the shell starts: the script may have run
+//	out.N    the output, a piece a file
+//	ack      how much of the output has been printed
+//	stop     the grace in milliseconds, once the stage is to be ended
+//	status   how it ended
+type stageFolder string
+
+const stagesName = "stages"
+
+func folderOf(root, stage string) stageFolder {
+	return stageFolder(filepath.Join(root, stagesName, stage))
+}
+
+func (s stageFolder) path(name string) string { return filepath.Join(string(s), name) }
+
+// exists says whether the stage is known here.
+func (s stageFolder) exists() bool {
+	_, err := os.Stat(s.path("request"))
+	return err == nil
+}
+
+// errShort and errSum refuse a script that did not arrive as it was sent.
+var (
+	errShort = errors.New("the script did not arrive whole")
+	errSum   = errors.New("the script did not arrive as it was sent: its checksum is wrong")
+)
+
+// create makes the stage's folder with the script in it, all at once: it is
+// there whole or not at all. A folder that is there already is left alone.
+func (s stageFolder) create(r Request, script io.Reader) error {
+	parent := filepath.Dir(string(s))
+	if err := makeStages(parent); err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp(parent, ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp) //nolint:errcheck // moved away on success
+	if err := writeScript(filepath.Join(temp, "script"), r, script); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(temp, "request"), r.Bytes(), fileMode); err != nil {
+		return err
+	}
+	// The status has its place on the disk from the start, so that a full disk
+	// can be told.
+	if err := os.WriteFile(filepath.Join(temp, "status.new"), make([]byte, statusRoom), fileMode); err != nil {
+		return err
+	}
+	// Renaming onto a folder with files in it fails: then somebody else was
+	// first, with the same script.
+	if err := os.Rename(temp, string(s)); err != nil && !s.exists() {
+		return err
+	}
+	return nil
+}
+
+// makeStages makes the folder of all stages. The users of build and helper may
+// differ, so each may make stages and none may touch another's.
+func makeStages(path string) error {
+	err := os.Mkdir(path, 0o777)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.Chmod(path, 0o777|os.ModeSticky)
+}
+
+func writeScript(path string, r Request, script io.Reader) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, folderMode)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // closed below on success
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(f, sum), script)
+	switch {
+	case err != nil:
+		return err
+	case n != r.Size:
+		return errShort
+	case string(sum.Sum(nil)) != r.Sum:
+		return errSum
+	}
+	return f.Close()
+}
+
+// lock takes the stage's lock. It is false while a supervisor lives.
+func (s stageFolder) lock() (*os.File, bool, error) {
+	f, err := os.OpenFile(s.path("lock"), os.O_RDWR|os.O_CREATE, fileMode)
+	if err != nil {
+		return nil, false, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, false, f.Close()
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, false, err
+	}
+	return f, true, nil
+}
+
+// begin makes the mark that the script may have run. Its error says that it
+// was there already: then the script must not run.
+func (s stageFolder) begin() error {
+	f, err := os.OpenFile(s.path("begun"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+func (s stageFolder) hasBegun() bool {
+	_, err := os.Stat(s.path("begun"))
+	return err == nil
+}
+
+func (s stageFolder) writeNumber(name string, n int) error {
+	return os.WriteFile(s.path(name), []byte(strconv.Itoa(n)), fileMode)
+}
+
+// readNumber reads a process's number; one below 2 is none of ours.
+func (s stageFolder) readNumber(name string) (int, error) {
+	b, err := os.ReadFile(s.path(name))
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(string(b))
+	if err != nil || n < 2 {
+		return 0, errRecord
+	}
+	return n, nil
+}
+
+// lastWords is what a supervisor that failed has said.
+func (s stageFolder) lastWords() string {
+	b, err := os.ReadFile(s.path("log"))
+	if err != nil {
+		return err.Error()
+	}
+	return string(b[:min(len(b), maxDetail/2)])
+}
+
+// statusRoom is more than any status needs, in bytes.
+const statusRoom = 4096
+
+// maxDetail is how long a status's detail may be, so that it fits.
+const maxDetail = 500
+
+// finish writes the status. It takes no new place on the disk.
+func (s stageFolder) finish(total int64, status Status) error {
+	if len(status.Detail) > maxDetail {
+		status.Detail = status.Detail[:maxDetail]
+	}
+	f, err := os.OpenFile(s.path("status.new"), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // the truncation below is what counts
+	text := append([]byte(strconv.FormatInt(total, 10)+"\n"), status.Bytes()...)
+	if _, err := f.WriteAt(text, 0); err != nil {
+		return err
+	}
+	if err := f.Truncate(int64(len(text))); err != nil {
+		return err
+	}
+	return os.Rename(s.path("status.new"), s.path("status"))
+}
+
+// status reads how the stage ended and how long its output is; false while it
+// has not.
+func (s stageFolder) status() (total int64, status Status, ended bool, err error) {
+	b, err := os.ReadFile(s.path("status"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, Status{}, false, nil
+	}
+	if err != nil {
+		return 0, Status{}, false, err
+	}
+	for i, c := range b {
+		if c == '\n' {
+			if total, err = strconv.ParseInt(string(b[:i]), 10, 64); err != nil {
+				return 0, Status{}, false, errRecord
+			}
+			status, err = ParseStatus(b[i+1:])
+			return total, status, err == nil, err
+		}
+	}
+	return 0, Status{}, false, errRecord
+}

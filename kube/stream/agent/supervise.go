@@ -1,0 +1,342 @@
+package agent
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// supervisor runs one stage to its end, in a process of its own.
+type supervisor struct {
+	folder  stageFolder
+	request Request
+	spool   *spoolWriter
+
+	stopping atomic.Bool
+	// muted drops the output from the moment the stage is being stopped:
+	// shells print their whole text, with the job's secrets, when they are
+	// ended.
+	muted atomic.Bool
+	// gone is closed when nobody is to wait for the driver any more.
+	gone chan struct{}
+}
+
+// Supervise is the body of the supervisor process: it runs the stage's script
+// and writes down its output and its end. The lock is held by the caller.
+func Supervise(folder string) error {
+	// The script must not hold the lock on when the supervisor is gone.
+	syscall.CloseOnExec(lockFile)
+	s := stageFolder(folder)
+	b, err := os.ReadFile(s.path("request"))
+	if err != nil {
+		return err
+	}
+	request, err := ParseRequest(b)
+	if err != nil {
+		return err
+	}
+	v := &supervisor{folder: s, request: request, gone: make(chan struct{})}
+	v.spool = &spoolWriter{folder: folder, limit: request.Limit, pause: v.pause}
+	return v.run()
+}
+
+// lockFile is the file number of the stage's lock in the supervisor.
+const lockFile = 3
+
+// pause waits for the driver to print; false once nobody waits any more.
+func (v *supervisor) pause() bool {
+	select {
+	case <-v.gone:
+		return false
+	case <-time.After(fullPause):
+		return true
+	}
+}
+
+func (v *supervisor) run() error {
+	if err := becomeSubreaper(); err != nil {
+		return err
+	}
+	terms := make(chan os.Signal, 1)
+	signal.Notify(terms, syscall.SIGTERM)
+	if err := v.folder.begin(); err != nil {
+		return err
+	}
+	before := oomKills()
+	reader, shell, err := v.start()
+	if err != nil {
+		return v.end(startTrouble(err))
+	}
+	copied := make(chan error, 1)
+	go func() { copied <- v.copy(reader) }()
+	ended := make(chan syscall.WaitStatus, 1)
+	go reap(shell, ended)
+	stopped := make(chan struct{})
+	go v.stopOn(terms, stopped)
+
+	var wait syscall.WaitStatus
+	var troubled error
+	select {
+	case wait = <-ended:
+		troubled = v.drain(reader, copied)
+	case troubled = <-copied:
+		// Either the script has closed its output, which is its right, or the
+		// output cannot be kept: then the script must not go on unseen.
+		if troubled != nil {
+			v.muted.Store(true)
+			endTree(os.Getpid(), 0, nil)
+		}
+		wait = <-ended
+	}
+	if v.stopping.Load() {
+		<-stopped
+	}
+	status := statusOf(wait)
+	status.Stopped = v.stopping.Load()
+	status.OOM = max(oomKills()-before, 0)
+	if troubled != nil {
+		status.Trouble, status.Detail = TroubleDisk, troubled.Error()
+	}
+	if err := v.end(status); err != nil {
+		return err
+	}
+	return v.linger(reader)
+}
+
+// start starts the shell with the script. Its output comes out of the pipe,
+// stdout and stderr in the order of writing.
+func (v *supervisor) start() (*os.File, int, error) {
+	shell, err := findShell(os.Getenv("PATH"))
+	if err != nil {
+		return nil, 0, err
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return nil, 0, err
+	}
+	defer writer.Close() //nolint:errcheck // the shell has its own
+	// A large pipe lets the script run on while the disk is slow. Where it
+	// may not be enlarged it stays as it is.
+	_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, writer.Fd(), setPipeSize, pipeSize)
+	// The shell's end has to block like any pipe; Go's own ends do not.
+	if err := syscall.SetNonblock(int(writer.Fd()), false); err != nil {
+		return nil, 0, err
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer null.Close() //nolint:errcheck // only read
+	if v.request.Umask >= 0 {
+		syscall.Umask(v.request.Umask)
+	}
+	process, err := os.StartProcess(shell, []string{shell, v.folder.path("script")}, &os.ProcAttr{
+		Env:   environment(os.Environ(), v.request.Path),
+		Files: []*os.File{null, writer, writer},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	})
+	if err != nil {
+		_ = reader.Close()
+		return nil, 0, err
+	}
+	if err := v.folder.writeNumber("shell", process.Pid); err != nil {
+		return nil, 0, errors.Join(err, process.Kill())
+	}
+	return reader, process.Pid, nil
+}
+
+// Sizes of the pipe, in bytes.
+const (
+	setPipeSize = 1031 // F_SETPIPE_SZ
+	pipeSize    = 1 << 20
+	copySize    = 256 << 10
+)
+
+// errNoShell says that the image has no shell.
+var errNoShell = errors.New("the image has neither bash nor sh on its PATH")
+
+// defaultPath is where programs are looked for if the image names no PATH.
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// findShell is the shell that runs the script: bash where there is one, as
+// with GitLab's own executors.
+func findShell(path string) (string, error) {
+	if path == "" {
+		path = defaultPath
+	}
+	for _, name := range []string{"bash", "sh"} {
+		for _, folder := range filepath.SplitList(path) {
+			file := filepath.Join(folder, name)
+			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+				return file, nil
+			}
+		}
+	}
+	return "", errNoShell
+}
+
+// environment is that of the container, with folder added to PATH.
+func environment(env []string, folder string) []string {
+	if folder == "" {
+		return env
+	}
+	path := defaultPath
+	kept := make([]string, 0, len(env)+1)
+	for _, entry := range env {
+		if value, isPath := strings.CutPrefix(entry, "PATH="); isPath {
+			path = value
+			continue
+		}
+		kept = append(kept, entry)
+	}
+	return append(kept, "PATH="+path+":"+folder)
+}
+
+func startTrouble(err error) Status {
+	trouble := TroubleStart
+	if errors.Is(err, errNoShell) {
+		trouble = TroubleNoShell
+	}
+	return Status{Exit: 127, Trouble: trouble, Detail: err.Error()}
+}
+
+// copy moves the output from the pipe into the spool until the pipe ends or
+// its deadline passes.
+func (v *supervisor) copy(reader *os.File) error {
+	buffer := make([]byte, copySize)
+	for {
+		n, err := reader.Read(buffer)
+		if n > 0 && !v.muted.Load() {
+			if _, err := v.spool.Write(buffer[:n]); err != nil {
+				if errors.Is(err, errAbandoned) {
+					continue
+				}
+				return err
+			}
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// drain takes what the shell has left in the pipe. Other processes may hold
+// the pipe open and go on writing; the stage does not wait for them.
+func (v *supervisor) drain(reader *os.File, copied <-chan error) error {
+	if err := reader.SetReadDeadline(time.Now()); err != nil {
+		return err
+	}
+	if err := <-copied; err != nil {
+		return err
+	}
+	raw, err := reader.SyscallConn()
+	if err != nil {
+		return err
+	}
+	buffer := make([]byte, copySize)
+	var failed error
+	for taken := 0; taken < 2*pipeSize && failed == nil; {
+		n := 0
+		// One try without waiting: an empty pipe ends the drain.
+		err := raw.Control(func(fd uintptr) { n, _ = syscall.Read(int(fd), buffer) })
+		if err != nil || n <= 0 {
+			break
+		}
+		taken += n
+		if !v.muted.Load() {
+			if _, err := v.spool.Write(buffer[:n]); err != nil && !errors.Is(err, errAbandoned) {
+				failed = err
+			}
+		}
+	}
+	return failed
+}
+
+// end writes the status down; from then on the stage has ended.
+func (v *supervisor) end(status Status) error {
+	if err := v.spool.close(); err != nil && status.Trouble == TroubleNone {
+		status.Trouble, status.Detail = TroubleDisk, err.Error()
+	}
+	_ = os.Remove(v.folder.path("script")) // it holds the job's variables
+	return v.folder.finish(v.spool.offset, status)
+}
+
+// linger keeps reading for processes that the script left behind: a daemon
+// that logs to its stdout would die of a broken pipe otherwise, and
+// after_script may need it. It ends with the last of them.
+func (v *supervisor) linger(reader *os.File) error {
+	if err := reader.SetReadDeadline(time.Time{}); err != nil {
+		return err
+	}
+	_, err := io.Copy(io.Discard, reader)
+	return err
+}
+
+// stopOn ends the stage's processes when the supervisor is asked to.
+func (v *supervisor) stopOn(terms <-chan os.Signal, stopped chan<- struct{}) {
+	<-terms
+	v.stopping.Store(true)
+	v.muted.Store(true)
+	close(v.gone)
+	hurry := make(chan struct{})
+	go func() {
+		// A second request shortens the grace to nothing.
+		<-terms
+		close(hurry)
+	}()
+	endTree(os.Getpid(), v.grace(), hurry)
+	close(stopped)
+}
+
+func (v *supervisor) grace() time.Duration {
+	b, err := os.ReadFile(v.folder.path("stop"))
+	if err != nil {
+		return 0
+	}
+	milliseconds, err := strconv.ParseInt(string(b), 10, 64)
+	if err != nil || milliseconds < 0 {
+		return 0
+	}
+	return time.Duration(milliseconds) * time.Millisecond
+}
+
+// reap waits for every child, the shell and the orphans that the supervisor
+// adopts, and tells the shell's end.
+func reap(shell int, ended chan<- syscall.WaitStatus) {
+	for {
+		var status syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &status, 0, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+			continue
+		case err != nil:
+			return // no child is left
+		case pid == shell && (status.Exited() || status.Signaled()):
+			ended <- status
+		}
+	}
+}
+
+func statusOf(wait syscall.WaitStatus) Status {
+	if wait.Signaled() {
+		return Status{Signal: int(wait.Signal())}
+	}
+	return Status{Exit: wait.ExitStatus()}
+}
+
+// becomeSubreaper has orphaned descendants come back to this process
+// (PR_SET_CHILD_SUBREAPER, see prctl(2)).
+func becomeSubreaper() error {
+	const setChildSubreaper = 36
+	if _, _, errno := syscall.Syscall(syscall.SYS_PRCTL, setChildSubreaper, 1, 0); errno != 0 {
+		return errno
+	}
+	return nil
+}

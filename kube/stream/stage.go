@@ -1,0 +1,263 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
+)
+
+// AgentName is the agent's file in the folder of a Stage.
+const AgentName = "podagent"
+
+// Stage is one run of one script in one container, by the agent there.
+type Stage struct {
+	Namespace, Pod, Container string
+	// Folder is where the agent is in the container, and keeps its files.
+	Folder string
+	// Name tells this run from every other in the container.
+	Name string
+	// Script is sent once. Without one the stage has to run already, or to
+	// have run.
+	Script []byte
+	// Umask and Path are those of agent.Request.
+	Umask int
+	Path  string
+	// Output gets the script's output.
+	Output io.Writer
+	// Offset is the first byte of the output that is wanted.
+	Offset int64
+}
+
+// Bounds are the limits of following a stage.
+type Bounds struct {
+	// Spool is how many bytes of output may wait in the Pod.
+	Spool int64
+	// Silence is how long a connection may be without any sign of life.
+	Silence time.Duration
+	// Outage is how long it is tried to reach the stage again.
+	Outage time.Duration
+}
+
+// Clock tells the time and makes timers.
+type Clock interface {
+	Now() time.Time
+	After(d time.Duration) <-chan time.Time
+}
+
+// Follower runs stages to their proven end, over as many connections as that
+// takes.
+type Follower struct {
+	// Connect finds the cluster; it is called for every connection, since the
+	// cluster may have moved.
+	Connect func(context.Context) (*Runner, error)
+	Bounds  Bounds
+	Clock   Clock
+	// Broken hears of an outage once it has lasted noticeAfter, Restored of
+	// its end.
+	Broken   func(err error)
+	Restored func(after time.Duration)
+}
+
+// noticeAfter is how long an outage lasts before it is worth a line.
+const noticeAfter = 5 * time.Second
+
+// Pauses between two tries to connect.
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+// OutageError says that the stage could not be reached again in time.
+type OutageError struct {
+	// Begun is whether the agent has said that the stage had begun.
+	Begun bool
+	// Printed is how many bytes of output had arrived.
+	Printed int64
+	After   time.Duration
+	Err     error
+}
+
+// Error says what is known of the stage.
+func (e *OutageError) Error() string {
+	state := "it is not known whether the script has begun"
+	if e.Begun {
+		state = fmt.Sprintf("when last heard of, the script was running and had written %d bytes", e.Printed)
+	}
+	return fmt.Sprintf("the stage could not be reached for %s; %s: %v", e.After.Round(time.Second), state, e.Err)
+}
+
+// Unwrap is the error of the last try.
+func (e *OutageError) Unwrap() error { return e.Err }
+
+// VanishedError says that the stage's files are gone: the container was
+// started anew, or its volume was emptied.
+type VanishedError struct{}
+
+// Error says so.
+func (*VanishedError) Error() string { return "the stage is not known in the container any more" }
+
+// RefusedError is the agent's word that it cannot do what it was asked.
+type RefusedError struct{ Text string }
+
+// Error is the agent's word.
+func (e *RefusedError) Error() string { return "the agent in the Pod: " + e.Text }
+
+// Run runs the stage to its end. Stop, when something arrives on it, has the
+// stage's processes ended with that grace; Run still waits for the end. The
+// Status is there only if the agent has sent it.
+func (f *Follower) Run(ctx context.Context, stage Stage, stop <-chan time.Duration) (agent.Status, error) {
+	c := &course{follower: f, stage: stage, printed: stage.Offset, stop: stop, lastSeen: f.Clock.Now()}
+	pause := firstPause
+	for {
+		before := c.lastSeen
+		status, err := c.connect(ctx)
+		if err == nil {
+			c.restored()
+			return status, nil
+		}
+		if ctx.Err() != nil {
+			return agent.Status{}, context.Cause(ctx)
+		}
+		if final(err) {
+			return agent.Status{}, err
+		}
+		if c.lastSeen != before {
+			pause = firstPause
+		}
+		if out := f.Clock.Now().Sub(c.lastSeen); out > f.Bounds.Outage {
+			return agent.Status{}, &OutageError{Begun: c.begun, Printed: c.printed, After: out, Err: err}
+		}
+		c.broken(err)
+		select {
+		case <-ctx.Done():
+			return agent.Status{}, context.Cause(ctx)
+		case <-f.Clock.After(pause):
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// final says whether another connection cannot help.
+func final(err error) bool {
+	var vanished *VanishedError
+	var refused *RefusedError
+	var runtime *RuntimeError
+	var output *outputError
+	var notStarted *NotStartedError
+	switch {
+	case errors.As(err, &vanished), errors.As(err, &refused), errors.As(err, &output):
+		return true
+	case errors.As(err, &runtime):
+		// While a container runtime restarts, it answers all sorts of things.
+		// Only "no such program" is an answer about the command.
+		return strings.Contains(runtime.Message, "no such file") || strings.Contains(runtime.Message, "not found") && !strings.Contains(runtime.Message, "container")
+	case errors.As(err, &notStarted):
+		return !MayReachLater(err)
+	}
+	return false
+}
+
+// outputError says that the output could not be written where it was to go.
+type outputError struct{ err error }
+
+func (e *outputError) Error() string { return "writing the output: " + e.err.Error() }
+func (e *outputError) Unwrap() error { return e.err }
+
+// course is one stage over all of its connections.
+type course struct {
+	follower *Follower
+	stage    Stage
+	stop     <-chan time.Duration
+
+	begun    bool
+	printed  int64
+	grace    time.Duration
+	stopping bool
+
+	lastSeen time.Time
+	failed   error
+	said     bool
+}
+
+func (c *course) broken(err error) {
+	c.failed = err
+	if !c.said && c.follower.Clock.Now().Sub(c.lastSeen) >= noticeAfter {
+		c.said = true
+		c.follower.Broken(err)
+	}
+}
+
+// restored ends an outage, if there was one.
+func (c *course) restored() {
+	now := c.follower.Clock.Now()
+	if c.said {
+		c.said = false
+		c.follower.Restored(now.Sub(c.lastSeen))
+	}
+	c.lastSeen = now
+}
+
+// request opens a connection. Once the stage has begun the script is never
+// sent again.
+func (c *course) request() agent.Request {
+	r := agent.Request{
+		Stage:   c.stage.Name,
+		Limit:   c.follower.Bounds.Spool,
+		Silence: max(int(c.follower.Bounds.Silence/time.Second), 1),
+		Umask:   c.stage.Umask,
+		Path:    c.stage.Path,
+	}
+	if !c.begun && c.stage.Script != nil {
+		sum := sha256.Sum256(c.stage.Script)
+		r.Size, r.Sum = int64(len(c.stage.Script)), string(sum[:])
+	}
+	return r
+}
+
+// connect follows the stage over one connection.
+func (c *course) connect(ctx context.Context) (agent.Status, error) {
+	runner, err := c.follower.Connect(ctx)
+	if err != nil {
+		return agent.Status{}, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	in, toAgent := io.Pipe()
+	fromAgent, out := io.Pipe()
+	var stderr bytes.Buffer
+	ended := make(chan error, 1)
+	go func() {
+		code, err := runner.Run(ctx, Command{
+			Namespace: c.stage.Namespace, Pod: c.stage.Pod, Container: c.stage.Container,
+			Args:  []string{c.stage.Folder + "/" + AgentName, agent.VerbFront, c.stage.Folder},
+			Stdin: in, Stdout: out, Stderr: &stderr,
+		})
+		if err == nil {
+			err = fmt.Errorf("the agent ended with exit code %d %s", code, strings.TrimSpace(stderr.String()))
+		}
+		ended <- err
+		_ = out.CloseWithError(err)
+		_ = in.CloseWithError(err)
+	}()
+	l := &link{course: c, frames: agent.NewReader(fromAgent), to: toAgent, start: c.request(), from: c.printed}
+	status, err := l.serve(ctx, cancel)
+	// Nothing of this connection may be at work while the next one is.
+	cancel(err)
+	_ = fromAgent.CloseWithError(io.ErrClosedPipe)
+	_ = toAgent.CloseWithError(io.ErrClosedPipe)
+	l.busy.Wait()
+	reason := <-ended
+	var lost *LostError
+	if errors.As(err, &lost) && !l.spoke {
+		// Nothing came from the agent: the cluster knows more.
+		err = reason
+	}
+	return status, err
+}
