@@ -44,8 +44,9 @@ type Command struct {
 	Args []string
 	// Stdin is what the command reads; nil for nothing at all.
 	Stdin io.Reader
-	// Stdout and Stderr get what the command writes. Nothing is written to
-	// them after Run has returned.
+	// Stdout and Stderr get what the command writes. They may be one writer;
+	// then one goroutine at a time writes to it. Nothing is written to them
+	// after Run has returned.
 	Stdout, Stderr io.Writer
 }
 

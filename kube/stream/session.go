@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -103,8 +104,21 @@ func (s *session) begin(c Command) {
 	if s.stdin != nil {
 		go send(s.stdin, c.Stdin)
 	}
-	s.receive(s.stdout, c.Stdout)
-	s.receive(s.stderr, c.Stderr)
+	out := &gate{to: c.Stdout}
+	err := out
+	if !same(c.Stdout, c.Stderr) {
+		err = &gate{to: c.Stderr}
+	}
+	s.gates = []*gate{out, err}
+	s.receive(s.stdout, out)
+	s.receive(s.stderr, err)
+}
+
+// same says whether two writers are one: then only one goroutine at a time may
+// write to it. Types that cannot be compared are not the same.
+func same(a, b io.Writer) bool {
+	v := reflect.ValueOf(a)
+	return v.IsValid() && v.Comparable() && a == b
 }
 
 func (s *session) stream(kind string) (httpstream.Stream, error) {
@@ -126,13 +140,11 @@ func send(stream httpstream.Stream, from io.Reader) {
 	_, _ = io.Copy(stream, struct{ io.Reader }{from})
 }
 
-func (s *session) receive(stream io.Reader, to io.Writer) {
-	g := &gate{to: to}
-	s.gates = append(s.gates, g)
+func (s *session) receive(stream io.Reader, to *gate) {
 	s.output.Add(1)
 	go func() {
 		defer s.output.Done()
-		if _, err := io.Copy(g, stream); err != nil {
+		if _, err := io.Copy(to, stream); err != nil {
 			s.copyErr <- err
 		}
 	}()
