@@ -15,12 +15,21 @@ LOCALTENANT = examples/localtenant
 MODULES     = . $(LOCALTENANT)
 
 .DEFAULT_GOAL := build
-.PHONY: build deps components demo test lint unit e2e bench update clean
+.PHONY: build agent deps components demo test lint unit e2e bench update clean
 
 # The driver, the job runner and the local tenant cluster, in bin/.
-build:
+build: agent
 	$(GO) build -o bin/ ./cmd/tenant-executor ./examples/localrunner
 	$(GO) build -C $(LOCALTENANT) -o ../../bin/localtenant .
+
+# The program that runs in the Pods, for both architectures. The driver embeds it.
+AGENT = kube/stream/carry/dist/podagent-linux
+agent:
+	@for arch in amd64 arm64; do \
+	CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -buildid=" -o bin/podagent-$$arch ./cmd/podagent && \
+	gzip -9nc bin/podagent-$$arch >bin/podagent.gz && \
+	{ cmp -s bin/podagent.gz $(AGENT)-$$arch.gz || cp bin/podagent.gz $(AGENT)-$$arch.gz; } && \
+	rm bin/podagent.gz || exit 1; done
 
 # What the local tenant cluster needs of Debian, and Kubernetes itself.
 deps: build

@@ -39,7 +39,10 @@ type Driver struct {
 // Parts are what a Driver is made of.
 type Parts struct {
 	Settings settings.Settings
-	Job      job.Job
+	// Cluster reads the cluster's settings anew: it may move while a stage
+	// runs.
+	Cluster func() (settings.Cluster, error)
+	Job     job.Job
 	// PodName is the name that config chose for this attempt's Pod, "" where
 	// no config ran.
 	PodName string
@@ -51,12 +54,15 @@ type Parts struct {
 
 // New makes a Driver. It reads the certificates; it sends nothing yet.
 func New(p Parts) (*Driver, error) {
-	c, err := cluster.Connect(cluster.Config{
-		URL:       p.Settings.Cluster.URL,
-		CAFile:    p.Settings.Cluster.CAFile,
-		CertFile:  p.Settings.Cluster.CertFile,
-		KeyFile:   p.Settings.Cluster.KeyFile,
-		UserAgent: "tenant-executor/" + p.Version,
+	c, err := cluster.Connect(func() (cluster.Config, error) {
+		found, err := p.Cluster()
+		return cluster.Config{
+			URL:       found.URL,
+			CAFile:    found.CAFile,
+			CertFile:  found.CertFile,
+			KeyFile:   found.KeyFile,
+			UserAgent: "tenant-executor/" + p.Version,
+		}, err
 	})
 	if err != nil {
 		return nil, failure.Wrap(failure.Settings, err, "the cluster's certificates")

@@ -17,16 +17,15 @@ import (
 // when either is lost. The stream does not tell: the connection to a node that
 // dies silently stays open without a word, and the Pod's phase stays Running.
 // It begins after the first interval, so that short stages cost no request.
-func (s *stageRun) guard(ctx context.Context, end context.CancelCauseFunc) {
-	ref := s.ref
-	watch := nodeWatch{clock: s.driver.clock, limit: s.driver.settings.Run.NodeLost.Value()}
+func (d *Driver) guard(ctx context.Context, end context.CancelCauseFunc, ref pods.Ref, container string) {
+	watch := nodeWatch{clock: d.clock, limit: d.settings.Run.NodeLost.Value()}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.driver.clock.After(s.driver.settings.Run.Poll.Value()):
+		case <-d.clock.After(d.settings.Run.Poll.Value()):
 		}
-		if err := s.look(ctx, &ref, &watch); err != nil {
+		if err := d.look(ctx, &ref, container, &watch); err != nil {
 			end(err)
 			return
 		}
@@ -34,23 +33,24 @@ func (s *stageRun) guard(ctx context.Context, end context.CancelCauseFunc) {
 }
 
 // look reads the Pod and its node once. What cannot be read says nothing: the
-// apiserver may be restarting, and the stream goes on or breaks by itself.
-func (s *stageRun) look(ctx context.Context, ref *pods.Ref, watch *nodeWatch) error {
+// apiserver may be restarting, and the stage goes on meanwhile.
+func (d *Driver) look(ctx context.Context, ref *pods.Ref, container string, watch *nodeWatch) error {
 	limited, cancel := context.WithTimeout(ctx, lookBudget)
 	defer cancel()
-	found, err := s.driver.pods.Get(limited, *ref)
+	found, err := d.pods.Get(limited, *ref)
 	if apierrors.IsNotFound(err) {
 		return failure.New(failure.PodLost, "the job's Pod %s was deleted while the stage ran", ref)
 	}
 	if err != nil {
+		d.cluster.Refind(err)
 		return nil
 	}
 	// From now on a Pod of the same name is not this one.
 	ref.UID = found.UID
-	if loss := lossOf(found, s.container); loss != nil {
+	if loss := lossOf(found, container); loss != nil {
 		return loss
 	}
-	health, err := s.driver.nodes.Health(limited, found.Spec.NodeName)
+	health, err := d.nodes.Health(limited, found.Spec.NodeName)
 	if err != nil {
 		return nil
 	}

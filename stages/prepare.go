@@ -1,7 +1,6 @@
 package stages
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -14,9 +13,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
-	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
-	"github.com/socialweb-computer/tenant-executor/kube/stream"
 )
 
 // abortBudget is how long an interrupted prepare tries to delete its Pod. The
@@ -84,38 +81,6 @@ func (d *Driver) start(ctx context.Context, created *corev1.Pod) error {
 	d.log.Info("Pod %s runs on node %s (waited %s for the node, %s for the start, %s until it was reached)",
 		running.Name, running.Spec.NodeName,
 		joblog.Duration(timing.Node), joblog.Duration(timing.Start), joblog.Duration(d.clock.Now().Sub(from)))
-	return nil
-}
-
-// setup runs the first command in the Pod. A node that has just joined may not
-// be reachable yet although its Pods run (k3s opens its tunnel later), so it
-// is tried until the budget for that is used up; stages then find it open.
-func (d *Driver) setup(ctx context.Context, ref pods.Ref) error {
-	var stderr bytes.Buffer
-	var code int
-	budget := d.settings.Wait.Reach.Value()
-	err := cluster.RetryIf(ctx, budget, stream.MayReachLater, func(ctx context.Context) error {
-		stderr.Reset()
-		var err error
-		code, err = d.runner.Run(ctx, stream.Command{
-			Namespace: ref.Namespace, Pod: ref.Name, Container: string(job.Helper),
-			Args:   setupCommand(),
-			Stdin:  strings.NewReader(stageProgram),
-			Stdout: &stderr, Stderr: &stderr,
-		})
-		return err
-	})
-	switch {
-	case err != nil && stream.MayReachLater(err):
-		return failure.Wrap(failure.ReachTimeout, err, "the Pod %s runs, but no command reached it within %s", ref, joblog.Duration(budget))
-	case err != nil:
-		return d.execFailure(ctx, ref, err)
-	case code == setupLacksHelper:
-		return failure.New(failure.HelperUnusable,
-			"the helper image %s has neither gitlab-runner nor gitlab-runner-helper, so artifacts and caches would be lost", d.settings.Kubernetes.HelperImage)
-	case code != 0:
-		return failure.New(failure.HelperUnusable, "readying the helper container ended with exit code %d: %s", code, strings.TrimSpace(stderr.String()))
-	}
 	return nil
 }
 

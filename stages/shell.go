@@ -2,6 +2,8 @@ package stages
 
 import (
 	_ "embed"
+
+	"github.com/socialweb-computer/tenant-executor/executor/job"
 )
 
 // The programs that run inside the Pod. Their own first lines say what they do.
@@ -10,13 +12,19 @@ var (
 	keeperProgram string
 	//go:embed shell/setup.sh
 	setupProgram string
-	//go:embed shell/stage.sh
-	stageProgram string
 )
 
-// podFolder is where the driver keeps its programs and the scripts of running
-// stages in the Pod.
-const podFolder = "/tenant-executor"
+// podFolder is the driver's folder in the Pod, on a volume that build and helper
+// share. podAgent is the agent in it.
+const (
+	podFolder = "/tenant-executor"
+	podAgent  = podFolder + "/podagent"
+)
+
+// stagesFolder is where the agent keeps the scripts and the output of a
+// container's stages: apart for each container, since each has processes of its
+// own.
+func stagesFolder(container job.Container) string { return podFolder + "/" + string(container) }
 
 // setupLacksHelper is setup.sh's exit code for an image without GitLab's helper
 // program.
@@ -24,15 +32,6 @@ const setupLacksHelper = 3
 
 // keeperCommand is the first process of a container; the container's name is
 // still to be added.
-func keeperCommand() []string {
-	return []string{"sh", "-c", keeperProgram, "keeper", podFolder}
-}
+func keeperCommand() []string { return []string{"sh", "-c", keeperProgram, "keeper"} }
 
-func setupCommand() []string {
-	return []string{"sh", "-c", setupProgram, "setup", podFolder}
-}
-
-// stageCommand starts or stops a stage.
-func stageCommand(verb, container, id, number string) []string {
-	return []string{"sh", podFolder + "/stage", verb, podFolder, container, id, number}
-}
+func setupCommand() []string { return []string{"sh", "-c", setupProgram, "setup", podFolder} }

@@ -30,6 +30,9 @@ type app struct {
 	voice joblog.Log
 
 	configFile, jobFile, runner string
+	// byHand is true for commands of people: a script's exit code is then the
+	// command's own.
+	byHand bool
 }
 
 // usageError is a command line that cannot be understood.
@@ -57,7 +60,7 @@ so that one stage can be tried on a job that runs.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configFile, "config", "", "configuration `FILE` (default $"+configVariable+", else "+settings.DefaultPath+")")
-	root.AddCommand(a.configCommand(), a.prepareCommand(), a.runCommand(), a.cleanupCommand(), a.versionCommand())
+	root.AddCommand(a.configCommand(), a.prepareCommand(), a.runCommand(), a.cleanupCommand(), a.attachCommand(), a.versionCommand())
 	return root
 }
 
@@ -131,11 +134,15 @@ func (a *app) driver(log joblog.Log) (*stages.Driver, error) {
 	}
 	return stages.New(stages.Parts{
 		Settings: s,
-		Job:      j,
-		PodName:  a.environment[job.HintPod],
-		Log:      log,
-		Clock:    stages.Clock{},
-		Version:  version(),
+		Cluster: func() (settings.Cluster, error) {
+			s, err := a.settings()
+			return s.Cluster, err
+		},
+		Job:     j,
+		PodName: a.environment[job.HintPod],
+		Log:     log,
+		Clock:   stages.Clock{},
+		Version: version(),
 	})
 }
 

@@ -19,6 +19,8 @@ type process struct {
 	args           []string
 	env            []string
 	stdout, stderr io.Writer
+	// hurry is closed by the second signal to end; the first ends the context.
+	hurry <-chan struct{}
 }
 
 // run runs the command line and gives the exit code. It is the one place where
@@ -42,6 +44,10 @@ func run(ctx context.Context, p process) int {
 		return codes.System
 	}
 	f := failure.Of(err)
+	if a.byHand && f.Cause == failure.ScriptFailed {
+		a.voice.Info("%s", f.Message)
+		return f.ExitCode
+	}
 	// The runner itself reports a script's exit code; a line of ours would
 	// only repeat it.
 	if f.Cause != failure.ScriptFailed {

@@ -15,12 +15,28 @@ import (
 func main() {
 	// The Kubernetes libraries log to stderr, which is the job log.
 	klog.SetLogger(logr.Discard())
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
+	ctx, hurry := untilSignal()
 	os.Exit(run(ctx, process{
 		args:   os.Args[1:],
 		env:    os.Environ(),
 		stdout: os.Stdout,
 		stderr: os.Stderr,
+		hurry:  hurry,
 	}))
+}
+
+// untilSignal is a context that the first TERM or INT ends; the channel is
+// closed by the second.
+func untilSignal() (context.Context, <-chan struct{}) {
+	ctx, cancel := context.WithCancel(context.Background())
+	hurry := make(chan struct{})
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		close(hurry)
+	}()
+	return ctx, hurry
 }

@@ -18,6 +18,8 @@ const (
 	PodRefused     Cause = "pod_refused"
 	Cancelled      Cause = "cancelled"
 	Interrupted    Cause = "interrupted"
+	Detached       Cause = "detached"
+	NoStage        Cause = "no_stage"
 	Settings       Cause = "settings"
 	Contract       Cause = "contract"
 	Access         Cause = "access"
@@ -28,6 +30,8 @@ const (
 	PodLost        Cause = "pod_lost"
 	NodeLost       Cause = "node_lost"
 	ConnectionLost Cause = "connection_lost"
+	StageLost      Cause = "stage_lost"
+	DiskFull       Cause = "disk_full"
 	Internal       Cause = "internal"
 )
 
@@ -67,6 +71,8 @@ func Causes() []Description {
 			"The message is the cluster's own; a setting of the [kubernetes] section or a quota causes it."},
 		{Cancelled, Build, "The runner ended the stage: the job was cancelled or ran out of time.", ""},
 		{Interrupted, System, "The runner ended config or prepare before it was done.", ""},
+		{Detached, System, "A person ended attach; the stage goes on.", ""},
+		{NoStage, Build, "attach was asked for a stage that the job's Pod does not have.", ""},
 		{Settings, System, "The driver's configuration file is missing or wrong.",
 			"The operator has to correct the configuration file."},
 		{Contract, System, "The runner's environment lacks what a driver is handed.",
@@ -85,8 +91,12 @@ func Causes() []Description {
 			"Retry the job. If it happens again, the operator has to find who removes the Pods."},
 		{NodeLost, System, "The node of the job's Pod is gone or no longer answers.",
 			"Retry the job."},
-		{ConnectionLost, System, "The connection to the stage broke before its result was known.",
-			"Retry the job. The script may have gone on or may have ended; its result is not known."},
+		{ConnectionLost, System, "The stage could not be reached again, so its result is not known.",
+			"Retry the job. The script may have gone on or may have ended."},
+		{StageLost, System, "The program that watches over the script in the Pod was killed, and the script with it.",
+			"Retry the job. A script that kills every process it can (kill -9 -1) does this to itself."},
+		{DiskFull, System, "The node's disk was full, so that the script's output could not be kept.",
+			"Write less, or have the operator give the nodes more disk. The script was ended."},
 		{Internal, System, "The driver met something it did not expect.",
 			"Report it with this message."},
 	}

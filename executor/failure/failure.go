@@ -56,6 +56,12 @@ func Script(code int) *Failure {
 	return &Failure{Cause: ScriptFailed, Message: fmt.Sprintf("the script ended with exit code %d", code), ExitCode: code}
 }
 
+// Signal is the failure of the job's own script that a signal ended. It counts
+// as the exit code by which shells tell it.
+func Signal(number int) *Failure {
+	return &Failure{Cause: ScriptFailed, Message: fmt.Sprintf("the script was ended by signal %d", number), ExitCode: 128 + number}
+}
+
 // Error is the message and what led to it.
 func (f *Failure) Error() string {
 	if f.Err == nil {

@@ -29,6 +29,9 @@ func (s Settings) check() error {
 		atLeast("run.cancel_grace", s.Run.CancelGrace, 0),
 		atLeast("run.node_lost", s.Run.NodeLost, time.Second),
 		atLeast("run.poll", s.Run.Poll, time.Second),
+		atLeast("run.outage", s.Run.Outage, time.Second),
+		atLeast("run.silence", s.Run.Silence, 3*time.Second),
+		s.Run.checkSpool(),
 		atLeast("cleanup.timeout", s.Cleanup.Timeout, time.Second),
 	)
 }
@@ -168,6 +171,30 @@ func quantity(key, text string) (resource.Quantity, error) {
 		return q, fmt.Errorf("%s is %q: it has to be above 0", key, text)
 	}
 	return q, nil
+}
+
+// smallestSpool is the least spool_limit, in bytes: some pieces of the agent's
+// spool.
+const smallestSpool = 16 << 20
+
+func (r Run) checkSpool() error {
+	limit, err := quantity("run.spool_limit", r.SpoolLimit)
+	if err != nil {
+		return err
+	}
+	if limit.Value() < smallestSpool {
+		return fmt.Errorf("run.spool_limit is %q: it has to be at least 16Mi", r.SpoolLimit)
+	}
+	return nil
+}
+
+// SpoolBytes is the spool limit in bytes.
+func (r Run) SpoolBytes() int64 {
+	limit, err := resource.ParseQuantity(r.SpoolLimit)
+	if err != nil {
+		return smallestSpool // not reached: Parse has checked it
+	}
+	return limit.Value()
 }
 
 func (j Job) check() error {

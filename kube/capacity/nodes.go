@@ -29,7 +29,7 @@ type Count struct{ Total, Ready int }
 // Count counts the nodes.
 func (n *Nodes) Count(ctx context.Context) (Count, error) {
 	list := &corev1.NodeList{}
-	err := cluster.Retry(ctx, n.budget, func(ctx context.Context) error {
+	err := n.cluster.Retry(ctx, n.budget, func(ctx context.Context) error {
 		// rbac: nodes list
 		return n.cluster.REST().Get().Resource("nodes").Do(ctx).Into(list)
 	})

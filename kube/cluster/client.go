@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -40,61 +41,118 @@ const (
 	queryBurst     = 100
 )
 
-// Client talks to the cluster's core API.
+// Client talks to the cluster's core API. The cluster may move while the
+// Client is in use, to another port or to other certificates; see Refind.
 type Client struct {
-	rest   *rest.RESTClient
-	config *rest.Config
+	find   func() (Config, error)
 	scheme *runtime.Scheme
+	codec  runtime.ParameterCodec
+
+	mu      sync.Mutex
+	found   Config
+	secrets credentials
+	current connection
 }
 
-// Connect reads the certificates and makes a Client. It sends nothing yet.
-// Its error is a *FileError where a file is the matter.
-func Connect(c Config) (*Client, error) {
-	if err := checkFiles(c); err != nil {
-		return nil, err
-	}
+// connection is a Client's way to where the cluster is at present.
+type connection struct {
+	rest   *rest.RESTClient
+	config *rest.Config
+}
+
+// Connect finds the cluster, reads the certificates and makes a Client. It
+// sends nothing yet. Find is called again whenever the cluster may have moved.
+// The error is a *FileError where a file is the matter.
+func Connect(find func() (Config, error)) (*Client, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering the core API: %w", err)
 	}
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	c := &Client{find: find, scheme: scheme, codec: runtime.NewParameterCodec(scheme)}
+	if _, err := c.refind(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
 
+// refind looks the cluster up and says whether anything has changed. On an
+// error the Client stays as it was: files may be halfway through a change.
+func (c *Client) refind() (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	found, err := c.find()
+	if err != nil {
+		return false, err
+	}
+	secrets, err := readCredentials(found)
+	if err != nil {
+		return false, err
+	}
+	if found == c.found && secrets == c.secrets {
+		return false, nil
+	}
+	current, err := c.connection(found, secrets)
+	if err != nil {
+		return false, err
+	}
+	c.found, c.secrets, c.current = found, secrets, current
+	return true, nil
+}
+
+// Refind looks the cluster up again if err may mean that it has moved: nobody
+// listens at its port, or somebody else does. It says whether it has.
+func (c *Client) Refind(err error) bool {
+	if !Disconnected(err) && !Foreign(err) {
+		return false
+	}
+	moved, err := c.refind()
+	return err == nil && moved
+}
+
+func (c *Client) connection(found Config, secrets credentials) (connection, error) {
 	config := &rest.Config{
-		Host:      c.URL,
+		Host:      found.URL,
 		APIPath:   "/api",
-		UserAgent: c.UserAgent,
+		UserAgent: found.UserAgent,
 		QPS:       queriesASecond,
 		Burst:     queryBurst,
 		// The cluster is on this host. A proxy of the environment would only
 		// be in the way, and for names other than localhost Go would use it.
 		Proxy:           func(*http.Request) (*url.URL, error) { return nil, nil },
 		WarningHandler:  rest.NoWarnings{},
-		TLSClientConfig: rest.TLSClientConfig{CAFile: c.CAFile, CertFile: c.CertFile, KeyFile: c.KeyFile},
+		TLSClientConfig: rest.TLSClientConfig{CAData: []byte(secrets.ca), CertData: []byte(secrets.cert), KeyData: []byte(secrets.key)},
 		ContentConfig: rest.ContentConfig{
 			GroupVersion: &corev1.SchemeGroupVersion,
 			// Only the kinds that are registered above are ever decoded.
-			NegotiatedSerializer: serializer.NewCodecFactory(scheme).WithoutConversion(),
+			NegotiatedSerializer: serializer.NewCodecFactory(c.scheme).WithoutConversion(),
 		},
 	}
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s with %s: %w", c.URL, c.CertFile, err)
+		return connection{}, fmt.Errorf("preparing the connection to %s with %s: %w", found.URL, found.CertFile, err)
 	}
-	return &Client{rest: client, config: config, scheme: scheme}, nil
+	return connection{rest: client, config: config}, nil
+}
+
+func (c *Client) now() connection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current
 }
 
 // URL is the address of the apiserver.
-func (c *Client) URL() string { return c.config.Host }
+func (c *Client) URL() string { return c.now().config.Host }
 
-// REST makes requests to the core API.
-func (c *Client) REST() *rest.RESTClient { return c.rest }
+// REST makes requests to the core API. It is asked for anew for each request,
+// since the cluster may have moved.
+func (c *Client) REST() *rest.RESTClient { return c.now().rest }
 
-// Config is what further connections need. It is the Client's own: callers
-// copy it before they change it.
-func (c *Client) Config() *rest.Config { return c.config }
+// Config is what a further connection needs.
+func (c *Client) Config() *rest.Config { return rest.CopyConfig(c.now().config) }
 
 // ParameterCodec writes the options of requests.
-func (c *Client) ParameterCodec() runtime.ParameterCodec { return runtime.NewParameterCodec(c.scheme) }
+func (c *Client) ParameterCodec() runtime.ParameterCodec { return c.codec }
 
 // FileError is a certificate file that cannot be used.
 type FileError struct {
@@ -108,31 +166,28 @@ func (e *FileError) Error() string { return fmt.Sprintf("reading %s: %v", e.Path
 // Unwrap is the error of the file system.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// checkFiles finds out now what client-go would only write to its log when
-// the first connection is made.
-func checkFiles(c Config) error {
-	for _, path := range []string{c.CAFile, c.CertFile, c.KeyFile} {
-		if err := readable(path); err != nil {
-			return err
-		}
-	}
-	ca, err := os.ReadFile(c.CAFile)
-	if err != nil {
-		return &FileError{Path: c.CAFile, Err: err}
-	}
-	if !x509.NewCertPool().AppendCertsFromPEM(ca) {
-		return &FileError{Path: c.CAFile, Err: errors.New("it holds no certificate (PEM)")}
-	}
-	if _, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile); err != nil {
-		return &FileError{Path: c.CertFile, Err: fmt.Errorf("with the key %s: %w", c.KeyFile, err)}
-	}
-	return nil
-}
+// credentials are what the certificate files hold.
+type credentials struct{ ca, cert, key string }
 
-func readable(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return &FileError{Path: path, Err: err}
+// readCredentials reads the files and finds out now what client-go would only
+// write to its log when the first connection is made.
+func readCredentials(c Config) (credentials, error) {
+	var found credentials
+	for _, file := range []struct {
+		path string
+		text *string
+	}{{c.CAFile, &found.ca}, {c.CertFile, &found.cert}, {c.KeyFile, &found.key}} {
+		b, err := os.ReadFile(file.path)
+		if err != nil {
+			return credentials{}, &FileError{Path: file.path, Err: err}
+		}
+		*file.text = string(b)
 	}
-	return f.Close()
+	if !x509.NewCertPool().AppendCertsFromPEM([]byte(found.ca)) {
+		return credentials{}, &FileError{Path: c.CAFile, Err: errors.New("it holds no certificate (PEM)")}
+	}
+	if _, err := tls.X509KeyPair([]byte(found.cert), []byte(found.key)); err != nil {
+		return credentials{}, &FileError{Path: c.CertFile, Err: fmt.Errorf("with the key %s: %w", c.KeyFile, err)}
+	}
+	return found, nil
 }

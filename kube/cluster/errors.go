@@ -34,6 +34,16 @@ func alerted(err error) bool {
 	return errors.As(err, &op) && op.Op == "remote error" && op.Err.Error() != "tls: internal error"
 }
 
+// Foreign says whether the server is not the one whose CA the caller has, or
+// does not know the caller's certificate: perhaps another cluster listens at
+// the port by now.
+func Foreign(err error) bool {
+	var verification *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	var alert tls.AlertError
+	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &alert) || apierrors.IsUnauthorized(err)
+}
+
 // Transient says whether the same request may succeed a little later: the
 // apiserver restarts, is overloaded, or its store has no leader.
 func Transient(err error) bool {

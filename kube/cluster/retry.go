@@ -22,6 +22,12 @@ func Retry(ctx context.Context, budget time.Duration, request func(context.Conte
 	return RetryIf(ctx, budget, Transient, request)
 }
 
+// Retry is the function of that name for requests to this cluster: before each
+// further try it is looked up where the cluster is.
+func (c *Client) Retry(ctx context.Context, budget time.Duration, request func(context.Context) error) error {
+	return RetryIf(ctx, budget, func(err error) bool { return c.Refind(err) || Transient(err) }, request)
+}
+
 // Settling is how long "forbidden" may come from an apiserver that has just
 // started: it answers before it has read its roles, and denies everything
 // until then (seen for up to 3 s with Kubernetes 1.37).

@@ -53,7 +53,7 @@ var ErrForeign = errors.New("a Pod of this name exists and is not this one")
 func (c *Client) Create(ctx context.Context, pod *corev1.Pod, ours func(*corev1.Pod) bool) (*corev1.Pod, error) {
 	created := &corev1.Pod{}
 	tries := 0
-	err := cluster.Retry(ctx, c.budget, func(ctx context.Context) error {
+	err := c.cluster.Retry(ctx, c.budget, func(ctx context.Context) error {
 		tries++
 		// rbac: pods create
 		err := c.cluster.REST().Post().Namespace(pod.Namespace).Resource("pods").Body(pod).Do(ctx).Into(created)
@@ -92,7 +92,7 @@ func (c *Client) Get(ctx context.Context, ref Ref) (*corev1.Pod, error) {
 // List gives the Pods that carry the labels of selector, oldest first.
 func (c *Client) List(ctx context.Context, namespace, selector string) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
-	err := cluster.Retry(ctx, c.budget, func(ctx context.Context) error {
+	err := c.cluster.Retry(ctx, c.budget, func(ctx context.Context) error {
 		// rbac: pods list
 		return c.cluster.REST().Get().Namespace(namespace).Resource("pods").
 			VersionedParams(&metav1.ListOptions{LabelSelector: selector}, c.cluster.ParameterCodec()).Do(ctx).Into(list)
@@ -128,7 +128,7 @@ func (c *Client) delete(ctx context.Context, ref Ref, seconds int64) error {
 	if ref.UID != "" {
 		options.Preconditions = &metav1.Preconditions{UID: &ref.UID}
 	}
-	err := cluster.Retry(ctx, c.budget, func(ctx context.Context) error {
+	err := c.cluster.Retry(ctx, c.budget, func(ctx context.Context) error {
 		// rbac: pods delete
 		return c.cluster.REST().Delete().Namespace(ref.Namespace).Resource("pods").Name(ref.Name).Body(options).Do(ctx).Error()
 	})

@@ -24,9 +24,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/httpstream"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport/spdy"
 
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
@@ -51,16 +49,10 @@ type Command struct {
 }
 
 // Runner runs commands on one cluster.
-type Runner struct {
-	config *rest.Config
-	client *rest.RESTClient
-	codec  runtime.ParameterCodec
-}
+type Runner struct{ cluster *cluster.Client }
 
 // NewRunner is a Runner for the cluster of c.
-func NewRunner(c *cluster.Client) *Runner {
-	return &Runner{config: rest.CopyConfig(c.Config()), client: c.REST(), codec: c.ParameterCodec()}
-}
+func NewRunner(c *cluster.Client) *Runner { return &Runner{cluster: c} }
 
 // NotStartedError says that the command did not start: the connection was
 // refused or could not be upgraded. The same command may be tried again.
@@ -131,19 +123,19 @@ func (r *Runner) connect(ctx context.Context, c Command) (httpstream.Connection,
 // dial asks for the command and upgrades the connection. The command itself
 // starts when the streams are opened.
 func (r *Runner) dial(ctx context.Context, c Command) (httpstream.Connection, error) {
-	transport, upgrader, err := spdy.RoundTripperFor(r.config)
+	transport, upgrader, err := spdy.RoundTripperFor(r.cluster.Config())
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection: %w", err)
 	}
 	// rbac: pods/exec create
-	request := r.client.Post().Namespace(c.Namespace).Resource("pods").Name(c.Pod).SubResource("exec").
+	request := r.cluster.REST().Post().Namespace(c.Namespace).Resource("pods").Name(c.Pod).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{
 			Container: c.Container,
 			Command:   c.Args,
 			Stdin:     c.Stdin != nil,
 			Stdout:    true,
 			Stderr:    true,
-		}, r.codec)
+		}, r.cluster.ParameterCodec())
 	post, err := http.NewRequestWithContext(ctx, http.MethodPost, request.URL().String(), nil)
 	if err != nil {
 		return nil, err
@@ -220,12 +212,21 @@ func reasonFor(code int) metav1.StatusReason {
 // MayReachLater says whether a command that did not start may start a little
 // later: the apiserver restarts, the node's connection to it is not up yet
 // (k3s answers 502 and "error dialing backend" until it is), or the kubelet
-// does not know the container yet. A refusal of the caller and a Pod that is
-// gone are final.
+// does not know the Pod or its container, as for a moment after its own
+// restart. A refusal of the caller is final, and so is the apiserver's word
+// that the Pod is gone.
 func MayReachLater(err error) bool {
 	var notStarted *NotStartedError
-	if !errors.As(err, &notStarted) || cluster.Denied(err) {
+	return errors.As(err, &notStarted) && !cluster.Denied(err) && !PodGone(err)
+}
+
+// PodGone says whether the apiserver itself does not know the Pod any more.
+// The kubelet's "not found" comes as plain text.
+func PodGone(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || !apierrors.IsNotFound(err) {
 		return false
 	}
-	return !apierrors.IsNotFound(err) || strings.Contains(err.Error(), "container not found")
+	details := status.Status().Details
+	return details != nil && details.Kind == "pods"
 }

@@ -10,17 +10,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
 )
-
-// AgentName is the agent's file in the folder of a Stage.
-const AgentName = "podagent"
 
 // Stage is one run of one script in one container, by the agent there.
 type Stage struct {
 	Namespace, Pod, Container string
-	// Folder is where the agent is in the container, and keeps its files.
-	Folder string
+	// Agent is the agent's program in the container, Folder where it keeps the
+	// stages of this container.
+	Agent, Folder string
 	// Name tells this run from every other in the container.
 	Name string
 	// Script is sent once. Without one the stage has to run already, or to
@@ -54,11 +53,9 @@ type Clock interface {
 // Follower runs stages to their proven end, over as many connections as that
 // takes.
 type Follower struct {
-	// Connect finds the cluster; it is called for every connection, since the
-	// cluster may have moved.
-	Connect func(context.Context) (*Runner, error)
-	Bounds  Bounds
-	Clock   Clock
+	Runner *Runner
+	Bounds Bounds
+	Clock  Clock
 	// Broken hears of an outage once it has lasted noticeAfter, Restored of
 	// its end.
 	Broken   func(err error)
@@ -71,7 +68,7 @@ const noticeAfter = 5 * time.Second
 // Pauses between two tries to connect.
 const (
 	firstPause   = 100 * time.Millisecond
-	longestPause = 5 * time.Second
+	longestPause = 2 * time.Second
 )
 
 // OutageError says that the stage could not be reached again in time.
@@ -125,13 +122,16 @@ func (f *Follower) Run(ctx context.Context, stage Stage, stop <-chan time.Durati
 		if ctx.Err() != nil {
 			return agent.Status{}, context.Cause(ctx)
 		}
-		if final(err) {
+		out := f.Clock.Now().Sub(c.lastSeen)
+		if final(err, out) {
 			return agent.Status{}, err
 		}
+		// The cluster may have moved: to another port, to other certificates.
+		f.Runner.cluster.Refind(err)
 		if c.lastSeen != before {
 			pause = firstPause
 		}
-		if out := f.Clock.Now().Sub(c.lastSeen); out > f.Bounds.Outage {
+		if out > f.Bounds.Outage {
 			return agent.Status{}, &OutageError{Begun: c.begun, Printed: c.printed, After: out, Err: err}
 		}
 		c.broken(err)
@@ -144,8 +144,8 @@ func (f *Follower) Run(ctx context.Context, stage Stage, stop <-chan time.Durati
 	}
 }
 
-// final says whether another connection cannot help.
-func final(err error) bool {
+// final says whether another connection cannot help, after an outage so far.
+func final(err error, outage time.Duration) bool {
 	var vanished *VanishedError
 	var refused *RefusedError
 	var runtime *RuntimeError
@@ -159,7 +159,9 @@ func final(err error) bool {
 		// Only "no such program" is an answer about the command.
 		return strings.Contains(runtime.Message, "no such file") || strings.Contains(runtime.Message, "not found") && !strings.Contains(runtime.Message, "container")
 	case errors.As(err, &notStarted):
-		return !MayReachLater(err)
+		// Whoever listens at the port may be another cluster, until the driver
+		// is told where its own has gone.
+		return !MayReachLater(err) && !cluster.Foreign(err) && !cluster.MaySettle(err, outage)
 	}
 	return false
 }
@@ -182,12 +184,10 @@ type course struct {
 	stopping bool
 
 	lastSeen time.Time
-	failed   error
 	said     bool
 }
 
 func (c *course) broken(err error) {
-	c.failed = err
 	if !c.said && c.follower.Clock.Now().Sub(c.lastSeen) >= noticeAfter {
 		c.said = true
 		c.follower.Broken(err)
@@ -223,10 +223,6 @@ func (c *course) request() agent.Request {
 
 // connect follows the stage over one connection.
 func (c *course) connect(ctx context.Context) (agent.Status, error) {
-	runner, err := c.follower.Connect(ctx)
-	if err != nil {
-		return agent.Status{}, err
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	in, toAgent := io.Pipe()
@@ -234,9 +230,9 @@ func (c *course) connect(ctx context.Context) (agent.Status, error) {
 	var stderr bytes.Buffer
 	ended := make(chan error, 1)
 	go func() {
-		code, err := runner.Run(ctx, Command{
+		code, err := c.follower.Runner.Run(ctx, Command{
 			Namespace: c.stage.Namespace, Pod: c.stage.Pod, Container: c.stage.Container,
-			Args:  []string{c.stage.Folder + "/" + AgentName, agent.VerbFront, c.stage.Folder},
+			Args:  []string{c.stage.Agent, agent.VerbFront, c.stage.Folder},
 			Stdin: in, Stdout: out, Stderr: &stderr,
 		})
 		if err == nil {

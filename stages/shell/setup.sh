@@ -1,11 +1,11 @@
-# Readies the helper container, once a job.
-# usage: sh -c SETUP setup FOLDER <stage.sh
+# Readies the Pod, once a job, from its helper container: takes in the agent, and
+# sees to it that scripts find gitlab-runner.
+# usage: sh -c SETUP setup FOLDER
+# stdout: the machine, to which the agent on stdin is the answer: a line with its
+#         SHA-256, then the program
 # exit: 0 ready; 3 the image has neither gitlab-runner nor gitlab-runner-helper
 set -eu
 folder=$1
-umask 022
-cat >"$folder/stage.new"
-mv "$folder/stage.new" "$folder/stage"
 
 # Stage scripts call "gitlab-runner". GitLab's helper image only has
 # gitlab-runner-helper (dockerfiles/runner-helper/Dockerfile), and a script that
@@ -17,6 +17,14 @@ if ! command -v gitlab-runner >/dev/null; then
 	ln -sf "$helper" "$folder/bin/gitlab-runner"
 fi
 
+uname -m
+read -r sum
+umask 022
+cat >"$folder/podagent.new"
+chmod 755 "$folder/podagent.new"
+"$folder/podagent.new" verify "$sum"
+mv "$folder/podagent.new" "$folder/podagent"
+
 # Every user of the Pod's containers makes files here; nobody else's can be
-# taken away, least of all the stage program.
+# taken away, least of all the agent.
 chmod 1777 "$folder" 2>/dev/null || :

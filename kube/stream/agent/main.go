@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"crypto/sha256"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,6 +12,11 @@ import (
 const (
 	// VerbFront serves one connection on stdin and stdout: podagent front ROOT.
 	VerbFront = "front"
+	// VerbList prints the stages of ROOT as records, oldest first: podagent
+	// list ROOT.
+	VerbList = "list"
+	// VerbVerify checks the program itself: podagent verify SHA-256 (hex).
+	VerbVerify = "verify"
 	// VerbSupervise runs one stage: podagent supervise FOLDER, with the
 	// stage's lock as file 3. Only a front calls it.
 	VerbSupervise = "supervise"
@@ -26,6 +32,10 @@ func Main(args []string) error {
 		return (&Front{Root: args[2], In: os.Stdin, Out: os.Stdout, Spawn: Spawn}).Run()
 	case VerbSupervise:
 		return Supervise(args[2])
+	case VerbList:
+		return list(args[2], os.Stdout)
+	case VerbVerify:
+		return verify("/proc/self/exe", args[2])
 	}
 	return errors.New("usage: podagent front ROOT")
 }
@@ -53,4 +63,22 @@ func Spawn(folder string, lock *os.File) error {
 	}
 	defer process.Release() //nolint:errcheck // it is not waited for
 	return stageFolder(folder).writeNumber("pid", process.Pid)
+}
+
+// verify checks that a file is what was sent.
+func verify(path, want string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(b)
+	const digits = "0123456789abcdef"
+	got := make([]byte, 0, 2*len(sum))
+	for _, c := range sum {
+		got = append(got, digits[c>>4], digits[c&15])
+	}
+	if string(got) != want {
+		return errors.New("the program did not arrive as it was sent: its checksum is wrong")
+	}
+	return nil
 }

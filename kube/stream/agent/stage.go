@@ -77,17 +77,23 @@ func (s stageFolder) create(r Request, script io.Reader) error {
 	return nil
 }
 
-// makeStages makes the folder of all stages. The users of build and helper may
-// differ, so each may make stages and none may touch another's.
+// makeStages makes the folder of all stages and the root above it. The users of
+// a container may differ from stage to stage, so each may make stages and none
+// may touch another's.
 func makeStages(path string) error {
-	err := os.Mkdir(path, 0o777)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
+	for _, folder := range []string{filepath.Dir(path), path} {
+		err := os.Mkdir(folder, 0o777)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := os.Chmod(folder, 0o777|os.ModeSticky); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
-	}
-	return os.Chmod(path, 0o777|os.ModeSticky)
+	return nil
 }
 
 func writeScript(path string, r Request, script io.Reader) error {

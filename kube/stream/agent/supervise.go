@@ -287,9 +287,13 @@ func (v *supervisor) stopOn(terms <-chan os.Signal, stopped chan<- struct{}) {
 	close(v.gone)
 	hurry := make(chan struct{})
 	go func() {
-		// A second request shortens the grace to nothing.
-		<-terms
-		close(hurry)
+		// A further request with no grace left cuts the first one's short.
+		for range terms {
+			if v.grace() == 0 {
+				close(hurry)
+				return
+			}
+		}
 	}()
 	endTree(os.Getpid(), v.grace(), hurry)
 	close(stopped)

@@ -1,0 +1,114 @@
+package stages
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/pods"
+	"github.com/socialweb-computer/tenant-executor/kube/stream"
+	"github.com/socialweb-computer/tenant-executor/kube/stream/carry"
+)
+
+// setup runs the first command in the Pod, which takes in the agent. A node
+// that has just joined may not be reachable yet although its Pods run (k3s
+// opens its tunnel later), so it is tried until the budget for that is used up;
+// stages then find the way open.
+func (d *Driver) setup(ctx context.Context, ref pods.Ref) error {
+	budget := d.settings.Wait.Reach.Value()
+	var code int
+	var talk *handshake
+	again := func(err error) bool {
+		// The setup may be done twice, so a connection that broke is tried
+		// again like one that was refused.
+		var lost *stream.LostError
+		return stream.MayReachLater(err) || errors.As(err, &lost)
+	}
+	err := cluster.RetryIf(ctx, budget, again, func(ctx context.Context) (err error) {
+		talk = newHandshake()
+		defer talk.end()
+		code, err = d.runner.Run(ctx, stream.Command{
+			Namespace: ref.Namespace, Pod: ref.Name, Container: string(job.Helper),
+			Args: setupCommand(), Stdin: talk.stdin, Stdout: talk, Stderr: &talk.stderr,
+		})
+		return err
+	})
+	switch {
+	case talk != nil && talk.failed() != nil:
+		return failure.Wrap(failure.Unsupported, talk.failed(), "the node of the job's Pod %s", ref)
+	case err != nil && again(err):
+		return failure.Wrap(failure.ReachTimeout, err, "the Pod %s runs, but no command reached it within %s", ref, joblog.Duration(budget))
+	case err != nil:
+		return d.execFailure(ctx, ref, err)
+	case code == setupLacksHelper:
+		return failure.New(failure.HelperUnusable,
+			"the helper image %s has neither gitlab-runner nor gitlab-runner-helper, so artifacts and caches would be lost", d.settings.Kubernetes.HelperImage)
+	case code != 0:
+		return failure.New(failure.HelperUnusable, "readying the helper container ended with exit code %d: %s", code, strings.TrimSpace(talk.stderr.String()))
+	}
+	return nil
+}
+
+// handshake is the driver's side of setup.sh: it hears which machine the node
+// is and answers with the agent for it.
+type handshake struct {
+	stdin  *io.PipeReader
+	answer *io.PipeWriter
+	stderr bytes.Buffer
+
+	mu      sync.Mutex
+	heard   bytes.Buffer
+	replied bool
+	err     error
+}
+
+func newHandshake() *handshake {
+	h := &handshake{}
+	h.stdin, h.answer = io.Pipe()
+	return h
+}
+
+// Write takes what setup.sh prints.
+func (h *handshake) Write(p []byte) (int, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.heard.Write(p)
+	machine, _, whole := strings.Cut(h.heard.String(), "\n")
+	if !whole || h.replied {
+		return len(p), nil
+	}
+	h.replied = true
+	agent, err := carry.Agent(machine)
+	if err != nil {
+		h.err = err
+		_ = h.answer.CloseWithError(err)
+		return len(p), nil
+	}
+	go func() {
+		sum := sha256.Sum256(agent)
+		_, err := io.WriteString(h.answer, hex.EncodeToString(sum[:])+"\n")
+		if err == nil {
+			_, err = h.answer.Write(agent)
+		}
+		_ = h.answer.CloseWithError(err) // nil ends the input
+	}()
+	return len(p), nil
+}
+
+func (h *handshake) failed() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err
+}
+
+// end lets go of an answer that nobody takes.
+func (h *handshake) end() { _ = h.stdin.CloseWithError(io.ErrClosedPipe) }
