@@ -43,6 +43,9 @@ func (g *gates) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// GateURL is where a script asks whether a gate is open.
+func (b *Bed) GateURL(name string) string { return b.url + "/gates/" + name }
+
 // Gate is shell for a script that waits until the test opens the gate. It
 // works in every image that has wget, or bash.
 func (b *Bed) Gate(name string) string {
