@@ -110,7 +110,7 @@ func (a *app) execute(args ...string) int {
 func (a *app) run(args ...string) int {
 	a.t.Helper()
 	return a.execute(append([]string{
-		"run", "--config", a.dir + "/config.toml", "--report", a.dir + "/report",
+		"run", "--config", a.dir + "/config.toml", "--report", a.dir + "/report", "--temp-dir", a.dir,
 		a.dir + "/src/ci.yml",
 	}, args...)...)
 }

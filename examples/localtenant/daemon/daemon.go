@@ -207,16 +207,14 @@ func (d *Daemon) adminConfig(keys *controlplane.Keys) *rest.Config {
 	}
 }
 
+// programs finds what nodes run. They run this very program, by the link that
+// the kernel keeps: a file of its name may be another version by now, or gone.
 func (d *Daemon) programs() (node.Paths, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return node.Paths{}, fmt.Errorf("find this program: %w", err)
-	}
 	containerd, err := exec.LookPath("containerd")
 	if err != nil {
 		return node.Paths{}, fmt.Errorf("find containerd: %w", err)
 	}
-	return node.Paths{Self: self, Components: d.config.Components, Containerd: containerd}, nil
+	return node.Paths{Self: "/proc/self/exe", Components: d.config.Components, Containerd: containerd}, nil
 }
 
 // changed is called at every change of Pods and nodes.

@@ -73,6 +73,19 @@ func TestFollowStart(t *testing.T) {
 	}
 }
 
+// TestFollowEnds: a reader is not kept waiting after the last step.
+func TestFollowEnds(t *testing.T) {
+	for _, end := range []error{nil, errors.New("no bridge")} {
+		steps := newProgress(time.Now)
+		steps.end(end)
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		if err := steps.follow(ctx, func(Step) error { return nil }); err != nil {
+			t.Errorf("after an end with %v: %v", end, err)
+		}
+		cancel()
+	}
+}
+
 func TestFollowAFailedStart(t *testing.T) {
 	where := place(t)
 	starting(t, where).end(errors.New("no bridge"))

@@ -19,6 +19,7 @@ type market struct {
 	pods   int
 	nodes  int
 	booted int
+	tries  int
 	drops  int
 	fail   error
 }
@@ -35,6 +36,7 @@ func (m *market) history() (booted, drops int) {
 func (m *market) Boot(context.Context, string) (string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.tries++
 	if m.fail != nil {
 		return "", m.fail
 	}
@@ -184,14 +186,20 @@ func TestBootThatFails(t *testing.T) {
 		m.fail = errors.New("no power")
 		m.mu.Unlock()
 		pods(1)
-		after(16 * time.Second)
+		after(24 * time.Second)
+		m.mu.Lock()
+		tries := m.tries
+		m.mu.Unlock()
+		if tries != 1 {
+			t.Errorf("%d tries in 24 seconds; want a pause of %s and a boot time after the first", tries, failurePause)
+		}
 		if s := g.Status(); s.LastError != "no power" || s.Booting != 1 {
 			t.Errorf("after a failure: %+v", s)
 		}
 		m.mu.Lock()
 		m.fail = nil
 		m.mu.Unlock()
-		after(10 * time.Second)
+		after(time.Second)
 		if s := g.Status(); s.LastError != "" || s.Nodes != 1 {
 			t.Errorf("after the next try: %+v", s)
 		}

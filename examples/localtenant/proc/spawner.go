@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
-	"time"
 )
 
 // ErrSpawnerClosed says that no more children can be started.
@@ -37,22 +38,24 @@ type Spec struct {
 
 // Process is a started child.
 type Process struct {
-	name    string
-	cmd     *exec.Cmd
-	started time.Time
-	done    chan struct{}
-	err     error
+	name string
+	cmd  *exec.Cmd
+	done chan struct{}
+	err  error
 }
 
 // Spawner starts children that the kernel kills when this program dies, even
 // by SIGKILL (prctl(2), PR_SET_PDEATHSIG).
 //
 // The signal belongs to the thread that started the child, not to the
-// process. So one thread starts them all and stays until Close.
+// process. So one thread starts them all, and stays until Close.
 type Spawner struct {
 	requests chan request
 	closed   chan struct{}
 	once     sync.Once
+
+	mu       sync.Mutex
+	children map[*Process]bool
 }
 
 type request struct {
@@ -62,15 +65,14 @@ type request struct {
 
 // NewSpawner starts the thread.
 func NewSpawner() *Spawner {
-	s := &Spawner{requests: make(chan request), closed: make(chan struct{})}
+	s := &Spawner{requests: make(chan request), closed: make(chan struct{}), children: map[*Process]bool{}}
 	go s.serve()
 	return s
 }
 
 func (s *Spawner) serve() {
-	// Never unlocked: the thread ends with the goroutine, and takes with it
-	// the children that are left.
 	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	for {
 		select {
 		case <-s.closed:
@@ -81,8 +83,40 @@ func (s *Spawner) serve() {
 	}
 }
 
-// Close ends the thread; the kernel kills all children that still run.
-func (s *Spawner) Close() { s.once.Do(func() { close(s.closed) }) }
+// Close kills all children that still run, waits until they are gone, and
+// ends the thread.
+func (s *Spawner) Close() {
+	s.once.Do(func() { close(s.closed) })
+	s.mu.Lock()
+	left := slices.Collect(maps.Keys(s.children))
+	s.mu.Unlock()
+	for _, child := range left {
+		// A child that cannot be killed has ended, and then Done says so.
+		_ = child.cmd.Process.Kill()
+		<-child.Done()
+	}
+}
+
+// keep remembers a child until it ends. After Close there is nobody to
+// remember it for, and it is killed.
+func (s *Spawner) keep(child *Process) error {
+	s.mu.Lock()
+	s.children[child] = true
+	s.mu.Unlock()
+	go func() {
+		child.err = child.cmd.Wait()
+		s.mu.Lock()
+		delete(s.children, child)
+		s.mu.Unlock()
+		close(child.done)
+	}()
+	select {
+	case <-s.closed:
+		return errors.Join(ErrSpawnerClosed, child.Kill())
+	default:
+		return nil
+	}
+}
 
 // Start starts a child.
 func (s *Spawner) Start(spec Spec) (*Process, error) {
@@ -104,7 +138,7 @@ func (s *Spawner) Start(spec Spec) (*Process, error) {
 		// A session of its own: a signal to the daemon's terminal is not
 		// the children's.
 		Setsid:     true,
-		Pdeathsig:  0,
+		Pdeathsig:  syscall.SIGKILL,
 		Cloneflags: spec.Cloneflags,
 	}
 	reply := make(chan error, 1)
@@ -116,11 +150,10 @@ func (s *Spawner) Start(spec Spec) (*Process, error) {
 	if err := <-reply; err != nil {
 		return nil, fmt.Errorf("start %s: %w", spec.Name, err)
 	}
-	p := &Process{name: spec.Name, cmd: cmd, started: time.Now(), done: make(chan struct{})}
-	go func() {
-		p.err = cmd.Wait()
-		close(p.done)
-	}()
+	p := &Process{name: spec.Name, cmd: cmd, done: make(chan struct{})}
+	if err := s.keep(p); err != nil {
+		return nil, fmt.Errorf("start %s: %w", spec.Name, err)
+	}
 	return p, nil
 }
 

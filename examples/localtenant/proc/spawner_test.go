@@ -2,17 +2,21 @@ package proc
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func sleeper(t *testing.T) Spec {
-	return Spec{Name: "sleeper", Path: "/bin/sh", Args: []string{"-c", "echo up; sleep 1000"}, Log: filepath.Join(t.TempDir(), "log")}
+	return Spec{Name: "sleeper", Path: "/bin/sh", Args: []string{"-c", "echo up; exec sleep 1000"}, Log: filepath.Join(t.TempDir(), "log")}
 }
 
-func TestChildrenDieWithTheSpawner(t *testing.T) {
+func TestCloseKillsChildren(t *testing.T) {
 	spawner := NewSpawner()
 	child, err := spawner.Start(sleeper(t))
 	if err != nil {
@@ -22,11 +26,62 @@ func TestChildrenDieWithTheSpawner(t *testing.T) {
 		t.Fatalf("the child has ended: %s", child.Ending())
 	}
 	spawner.Close()
+	if child.Running() {
+		t.Fatal("the child outlives its spawner")
+	}
 	if ending := child.Ending(); ending != "signal: killed" {
-		t.Errorf("the child ended with %q, want to be killed by the kernel", ending)
+		t.Errorf("the child ended with %q", ending)
 	}
 	if _, err := spawner.Start(sleeper(t)); !errors.Is(err, ErrSpawnerClosed) {
 		t.Errorf("a closed spawner gave %v", err)
+	}
+}
+
+// parentVariable makes the test program the parent of TestChildrenDieWithTheirParent.
+const parentVariable = "LOCALTENANT_TEST_PARENT"
+
+// TestParent is no test: it starts a child, tells its id, and waits to be
+// killed.
+func TestParent(t *testing.T) {
+	if os.Getenv(parentVariable) == "" {
+		t.Skip("only as the parent in TestChildrenDieWithTheirParent")
+	}
+	child, err := NewSpawner().Start(Spec{Name: "sleeper", Path: "/bin/sleep", Args: []string{"1000"}, Log: os.DevNull})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("child", child.PID())
+	<-child.Done()
+}
+
+func TestChildrenDieWithTheirParent(t *testing.T) {
+	parent := exec.Command(os.Args[0], "-test.run=^TestParent$")
+	parent.Env = append(os.Environ(), parentVariable+"=1")
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	if _, err := fmt.Fscanf(out, "child %d\n", &pid); err != nil {
+		t.Fatal(err)
+	}
+	// A handle rather than the id, which may belong to another one day.
+	child, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(child)
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait() // it was killed, and says so
+	ended, err := unix.Poll([]unix.PollFd{{Fd: int32(child), Events: unix.POLLIN}}, 10_000)
+	if err != nil || ended != 1 {
+		t.Errorf("the child outlives its parent by 10 seconds (%v)", err)
+		_ = unix.PidfdSendSignal(child, unix.SIGKILL, nil, 0)
 	}
 }
 
