@@ -28,7 +28,7 @@ func Root() (string, error) {
 func Programs(root string) (string, error) {
 	build := exec.Command("make", "-C", root, "build")
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	if err := error(nil); err != nil {
+	if err := build.Run(); err != nil {
 		return "", fmt.Errorf("make build: %w", err)
 	}
 	return filepath.Join(root, "bin"), nil
