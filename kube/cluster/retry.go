@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,9 +35,11 @@ func (c *Client) Retry(ctx context.Context, budget time.Duration, request func(c
 const Settling = 10 * time.Second
 
 // MaySettle says whether err is a denial that may only be that of an apiserver
-// which has just started, when a request has been tried for so long.
+// which has just started, when a request has been tried for so long. A denial
+// by admission, such as a quota, is none: only authorization says what a user
+// "cannot" do (k8s.io/apiserver/pkg/endpoints/handlers/responsewriters).
 func MaySettle(err error, tried time.Duration) bool {
-	return apierrors.IsForbidden(err) && tried < Settling
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ") && tried < Settling
 }
 
 // RetryIf is Retry for the errors that again accepts, and for denials of an

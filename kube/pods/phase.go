@@ -184,13 +184,10 @@ func pullIsFinal(message string) bool {
 }
 
 func waitReason(all []Problem) string {
-	for _, p := range all {
-		if p.Message != "" {
-			return fmt.Sprintf("%s (container %s): %s", p.Reason, p.Container, p.Message)
-		}
-		return fmt.Sprintf("%s (container %s)", p.Reason, p.Container)
+	if len(all) == 0 {
+		return ""
 	}
-	return ""
+	return joinReason(fmt.Sprintf("%s (container %s)", all[0].Reason, all[0].Container), all[0].Message)
 }
 
 // endReason says why a Pod ended. Evicted Pods sometimes have no reason of

@@ -24,8 +24,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/httpstream"
-	"k8s.io/client-go/transport/spdy"
+	"k8s.io/client-go/rest"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 )
@@ -123,7 +124,7 @@ func (r *Runner) connect(ctx context.Context, c Command) (httpstream.Connection,
 // dial asks for the command and upgrades the connection. The command itself
 // starts when the streams are opened.
 func (r *Runner) dial(ctx context.Context, c Command) (httpstream.Connection, error) {
-	transport, upgrader, err := spdy.RoundTripperFor(r.cluster.Config())
+	transport, upgrader, err := r.transport()
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection: %w", err)
 	}
@@ -146,10 +147,30 @@ func (r *Runner) dial(ctx context.Context, c Command) (httpstream.Connection, er
 	return upgrade(&http.Client{Transport: transport}, upgrader, post)
 }
 
+// pingEvery is how often a silent connection shows a sign of life, as in
+// client-go.
+const pingEvery = 5 * time.Second
+
+// transport makes a connection of its own for each command, to where the
+// cluster is at present.
+func (r *Runner) transport() (http.RoundTripper, httpstream.UpgradeRoundTripper, error) {
+	config := r.cluster.Config()
+	tlsConfig, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	upgrader, err := spdy.NewRoundTripperWithConfig(spdy.RoundTripperConfig{TLS: tlsConfig, Proxier: config.Proxy, PingPeriod: pingEvery})
+	if err != nil {
+		return nil, nil, err
+	}
+	wrapped, err := rest.HTTPWrappersForConfig(config, upgrader)
+	return wrapped, upgrader, err
+}
+
 // upgrade sends the request and takes over its connection. client-go has the
 // same (transport/spdy.Negotiate), but gives the server's refusal as plain
 // text, without the status by which a caller tells "try again" from "no".
-func upgrade(client *http.Client, upgrader spdy.Upgrader, post *http.Request) (httpstream.Connection, error) {
+func upgrade(client *http.Client, upgrader httpstream.UpgradeRoundTripper, post *http.Request) (httpstream.Connection, error) {
 	response, err := client.Do(post)
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {

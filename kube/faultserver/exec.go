@@ -1,0 +1,320 @@
+package faultserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/remotecommand"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
+)
+
+// Exec is one command in a container, as the program of that container sees
+// it. A test's OnExec function plays the program; when it returns without
+// having called Exit, Error, Break or Status, the command has ended with 0.
+type Exec struct {
+	Namespace, Pod, Container string
+	Args                      []string
+	// Stdin, Stdout and Stderr are the command's. Stdin is empty where the
+	// client opened none.
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+
+	server  *Server
+	socket  *net.TCPConn
+	conn    httpstream.Connection
+	streams map[string]httpstream.Stream
+	stdin   []byte // read so far; the Server's lock guards it
+	ended   bool
+}
+
+// OnExec says what commands do. The function runs once for each command, in a
+// goroutine of its own.
+func (s *Server) OnExec(program func(*Exec)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onExec = program
+}
+
+// Protocols sets the versions of the exec protocol that the Server speaks, in
+// place of v5 and v4.
+func (s *Server) Protocols(names ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.protocols = names
+}
+
+// BreakAtStream resets the connection of the next exec when the client opens
+// its nth stream, counted from 1: the upgrade has gone well, the command has
+// not started.
+func (s *Server) BreakAtStream(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.breakAt = n
+}
+
+// exec upgrades the connection and runs the program.
+func (s *Server) exec(w http.ResponseWriter, r *http.Request, asked Request) {
+	if err := s.mayExec(asked); err != nil {
+		fail(w, err)
+		return
+	}
+	plain, err := socket(r.Context())
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	s.mu.Lock()
+	protocols, program, breakAt := s.protocols, s.onExec, s.breakAt
+	s.breakAt = 0
+	s.mu.Unlock()
+	if _, err := httpstream.Handshake(r, w, protocols); err != nil {
+		return // Handshake has answered
+	}
+	opening := make(chan opened)
+	count := atomic.Int32{}
+	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(stream httpstream.Stream, replied <-chan struct{}) error {
+		if int(count.Add(1)) == breakAt {
+			reset(plain)
+			return nil
+		}
+		go func() {
+			select {
+			case opening <- opened{stream, replied}:
+			case <-s.stop:
+			}
+		}()
+		return nil
+	})
+	if conn == nil {
+		return // UpgradeResponse has answered
+	}
+	defer conn.Close() //nolint:errcheck // the client may be gone
+	query := r.URL.Query()
+	streams, ok := accept(conn, opening, streamCount(query))
+	if !ok {
+		return
+	}
+	e := &Exec{
+		Namespace: asked.Namespace, Pod: asked.Name, Container: query.Get("container"), Args: query["command"],
+		server: s, socket: plain, conn: conn, streams: streams,
+	}
+	e.run(program)
+}
+
+// opened is a stream that the client has opened, and when its reply is sent.
+type opened struct {
+	httpstream.Stream
+	replied <-chan struct{}
+}
+
+// accept waits for n streams, by their type; ok is false when the client goes
+// before.
+func accept(conn httpstream.Connection, opening <-chan opened, n int) (streams map[string]httpstream.Stream, ok bool) {
+	streams = map[string]httpstream.Stream{}
+	for len(streams) < n {
+		var one opened
+		select {
+		case one = <-opening:
+		case <-conn.CloseChan():
+			return nil, false
+		}
+		select {
+		case <-one.replied:
+		case <-conn.CloseChan():
+			return nil, false
+		}
+		streams[one.Headers().Get(corev1.StreamType)] = one.Stream
+	}
+	return streams, true
+}
+
+// mayExec is the apiserver's and the kubelet's look at the Pod.
+func (s *Server) mayExec(asked Request) *apierrors.StatusError {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.store.index(asked.Namespace, asked.Name)
+	switch {
+	case i < 0:
+		return apierrors.NewNotFound(corev1.Resource("pods"), asked.Name)
+	case s.store.pods[i].Spec.NodeName == "":
+		return apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", asked.Name))
+	}
+	return nil
+}
+
+func streamCount(query map[string][]string) int {
+	count := 1
+	for _, name := range []string{"stdin", "stdout", "stderr"} {
+		if slices.Contains([]string{"1", "true"}, first(query[name])) {
+			count++
+		}
+	}
+	return count
+}
+
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
+
+func (e *Exec) run(program func(*Exec)) {
+	e.Stdin, e.Stdout, e.Stderr = &stdinReader{e}, e.streams[corev1.StreamTypeStdout], e.streams[corev1.StreamTypeStderr]
+	s := e.server
+	s.mu.Lock()
+	s.record.execs = append(s.record.execs, e)
+	s.record.running++
+	s.touch()
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.record.running--
+		s.touch()
+	}()
+	program(e)
+	if !e.ended {
+		e.Exit(0)
+	}
+}
+
+// Running is how many commands run at present.
+func (s *Server) Running() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.record.running
+}
+
+// stdinReader keeps what is read.
+type stdinReader struct{ exec *Exec }
+
+func (r *stdinReader) Read(p []byte) (int, error) {
+	stream := r.exec.streams[corev1.StreamTypeStdin]
+	if stream == nil {
+		return 0, io.EOF
+	}
+	n, err := stream.Read(p)
+	s := r.exec.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.exec.stdin = append(r.exec.stdin, p[:n]...)
+	s.touch()
+	return n, err
+}
+
+// Gone is closed when the client has closed the connection.
+func (e *Exec) Gone() <-chan bool { return e.conn.CloseChan() }
+
+// WaitGone waits until the client has gone or the Server ends.
+func (e *Exec) WaitGone() {
+	e.ended = true
+	select {
+	case <-e.Gone():
+	case <-e.server.stop:
+	}
+}
+
+// Exit ends the command with an exit code.
+func (e *Exec) Exit(code int) {
+	status := metav1.Status{Status: metav1.StatusSuccess}
+	if code != 0 {
+		status = metav1.Status{
+			Status: metav1.StatusFailure,
+			Reason: remotecommand.NonZeroExitCodeReason,
+			Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{
+				Type: remotecommand.ExitCodeCauseType, Message: strconv.Itoa(code),
+			}}},
+			Message: fmt.Sprintf("command terminated with non-zero exit code: exit status %d", code),
+		}
+	}
+	e.end(status)
+}
+
+// Error ends the command with the container runtime's word that it could not
+// be run.
+func (e *Exec) Error(message string) {
+	e.end(metav1.Status{
+		Status: metav1.StatusFailure, Reason: metav1.StatusReasonInternalError,
+		Message: "error executing command in container: " + message, Code: http.StatusInternalServerError,
+	})
+}
+
+func (e *Exec) end(status metav1.Status) {
+	text, err := json.Marshal(status)
+	if err != nil {
+		panic(err) // a Status always encodes
+	}
+	e.Status(text)
+}
+
+// Status closes the output and sends text on the error stream, in the order in
+// which a kubelet does, and then closes the connection.
+func (e *Exec) Status(text []byte) {
+	e.ended = true
+	e.closeOutput()
+	_, _ = e.streams[corev1.StreamTypeError].Write(text)
+	_ = e.conn.Close()
+}
+
+func (e *Exec) closeOutput() {
+	_ = e.streams[corev1.StreamTypeStdout].Close()
+	_ = e.streams[corev1.StreamTypeStderr].Close()
+}
+
+// Break is a way in which a connection ends without the command's status.
+type Break string
+
+// The ways in which a connection breaks.
+const (
+	// CloseStreams closes each stream as if the command had ended.
+	CloseStreams Break = "all streams closed"
+	// GoAway closes the connection in good order.
+	GoAway Break = "connection closed (GOAWAY)"
+	// ResetStreams resets each stream; the connection stays.
+	ResetStreams Break = "streams reset"
+	// FIN ends the TCP connection in good order.
+	FIN Break = "TCP FIN"
+	// RST ends the TCP connection at once.
+	RST Break = "TCP RST"
+	// Hang closes the output and leaves the error stream open.
+	Hang Break = "output closed, error stream left open"
+)
+
+// Break breaks the connection. After Hang it waits until the client goes.
+func (e *Exec) Break(way Break) {
+	e.ended = true
+	switch way {
+	case CloseStreams:
+		for _, stream := range e.streams {
+			_ = stream.Close()
+		}
+	case GoAway:
+		_ = e.conn.Close()
+	case ResetStreams:
+		for _, stream := range e.streams {
+			_ = stream.Reset()
+		}
+	case FIN:
+		_ = e.socket.CloseWrite()
+	case RST:
+		reset(e.socket)
+	case Hang:
+		e.closeOutput()
+	default:
+		panic("faultserver: no such break: " + string(way))
+	}
+	// What else the server would do must not reach the client, or it would
+	// see more than this one break.
+	e.WaitGone()
+}
