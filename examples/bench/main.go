@@ -18,10 +18,20 @@ import (
 // rounds is how often each figure is measured; the median counts.
 const rounds = 7
 
+// execVerb makes this program do what kubectl exec does, and nothing else:
+// bench exec KUBECONFIG POD COMMAND.
+const execVerb = "exec"
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Stdout); err != nil {
+	do := func() error { return run(ctx, os.Stdout) }
+	if len(os.Args) == 5 && os.Args[1] == execVerb {
+		do = func() error {
+			return plainExec(ctx, os.Args[2], os.Args[3], []string{"sh", "-c", os.Args[4]}, os.Stdout)
+		}
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
