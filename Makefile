@@ -15,7 +15,7 @@ LOCALTENANT = examples/localtenant
 MODULES     = . $(LOCALTENANT)
 
 .DEFAULT_GOAL := build
-.PHONY: build agent deps components demo test lint unit e2e bench update clean
+.PHONY: build agent deps demo test lint unit fuzz e2e bench update clean
 
 # The driver, the job runner and the local tenant cluster, in bin/.
 build: agent
@@ -39,22 +39,32 @@ deps: build
 demo: deps
 	examples/demo/run.sh
 
-test: lint unit e2e
+test: lint unit fuzz e2e
 
-lint:
+lint: agent
 	@unformatted=$$(gofmt -l cmd executor stages kube examples); \
 	if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	@for module in $(MODULES); do echo "vet and staticcheck: $$module"; \
 	(cd $$module && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...) || exit 1; done
 	$(GO) vet -tags e2e ./examples/e2e/...
 	$(GO) run $(STATICCHECK) -tags e2e ./examples/e2e/...
+	cd $(LOCALTENANT) && $(GO) vet -tags localtenant ./... && $(GO) run $(STATICCHECK) -tags localtenant .
 
-unit:
+unit: agent
 	$(GO) test -race ./...
 	$(GO) test -C $(LOCALTENANT) -race ./...
 
+# A short while for each fuzz target: the frames and records of the agent, both
+# sides of which read what the network brings. FUZZTIME=10m for a long one.
+FUZZTIME = 10s
+AGENT_PACKAGE = ./kube/stream/agent
+fuzz:
+	@for target in $$($(GO) test -list '^Fuzz' $(AGENT_PACKAGE) | grep ^Fuzz); do \
+	$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $(AGENT_PACKAGE) || exit 1; done
+
 # On the real local cluster.
 e2e: deps
+	$(GO) test -C $(LOCALTENANT) -tags localtenant -count 1 -timeout 20m -run Real .
 	$(GO) test -tags e2e -count 1 -timeout 40m -v ./examples/e2e
 
 # Figures of the README, on the real local cluster.
