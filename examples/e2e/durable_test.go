@@ -82,14 +82,15 @@ func TestConnectionLossCostsNothing(t *testing.T) {
 		{"containerd restarted", func(t *testing.T, node, _ string) { localtenant(t, "node", "restart-containerd", node) }},
 		{"link down for a while", func(t *testing.T, node, _ string) {
 			localtenant(t, "node", "cut", node)
-			// Less than the time after which the node counts as lost.
-			waitWhileCut(t, 9*time.Second)
+			// Longer than it takes the node to become NotReady; the configuration
+			// gives it a minute before it counts as lost.
+			waitWhileCut(t, 20*time.Second)
 			localtenant(t, "node", "mend", node)
 		}},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
 			gate := safe(t.Name())
-			config, err := bed.WriteConfig(testbed.Namespace, "silence = \"3s\"\n")
+			config, err := bed.WriteConfig(testbed.Namespace, "silence = \"3s\"\nnode_lost = \"1m\"\n")
 			if err != nil {
 				t.Fatal(err)
 			}
