@@ -29,6 +29,8 @@ type Driver struct {
 	hint  string
 	log   joblog.Log
 	clock pods.Clock
+	// history is what was seen of the cluster before.
+	history history
 
 	cluster *cluster.Client
 	pods    *pods.Client

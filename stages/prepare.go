@@ -13,6 +13,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/capacity"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -30,16 +31,9 @@ func (d *Driver) Prepare(ctx context.Context) error {
 	d.log.Info("Using tenant cluster %s, namespace %s, image %s",
 		strings.TrimPrefix(d.cluster.URL(), "https://"), plan.Namespace, plan.Spec.Containers[0].Image)
 
-	created, err := d.pods.Create(ctx, plan, func(found *corev1.Pod) bool {
-		return found.Labels[pod.LabelJob] == plan.Labels[pod.LabelJob] && found.Labels[pod.LabelAttempt] == plan.Labels[pod.LabelAttempt]
-	})
-	if err == nil {
-		err = d.start(ctx, created)
-	} else {
-		err = d.createFailure(err)
-	}
+	err = d.makePod(ctx, plan)
 	if ctx.Err() != nil {
-		d.abandon(ctx, pods.Ref{Namespace: plan.Namespace, Name: plan.Name})
+		d.abandon(ctx)
 		return failure.New(failure.Interrupted, "the runner ended prepare before the Pod was ready")
 	}
 	return err
@@ -69,11 +63,23 @@ func (d *Driver) plan() (*corev1.Pod, error) {
 
 // start waits until the Pod runs and can be reached, and readies it.
 func (d *Driver) start(ctx context.Context, created *corev1.Pod) error {
+	ctx, cancel := d.withNode(ctx, pods.RefTo(created))
+	defer cancel(errNodeWatched)
+	err := d.startWatched(ctx, created)
+	var lost *failure.Failure
+	if errors.As(context.Cause(ctx), &lost) {
+		return lost
+	}
+	return err
+}
+
+func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod) error {
 	budgets := pods.Budgets{Node: d.settings.Wait.Node.Value(), Start: d.settings.Wait.Start.Value()}
-	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, &narrator{driver: d})
+	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, d.narrator(created))
 	if err != nil {
 		return d.awaitFailure(err)
 	}
+	d.noteBoot(ctx, running, timing.Node)
 	from := d.clock.Now()
 	if err := d.setup(ctx, pods.RefTo(running)); err != nil {
 		return err
@@ -84,11 +90,33 @@ func (d *Driver) start(ctx context.Context, created *corev1.Pod) error {
 	return nil
 }
 
-// abandon deletes the Pod of an interrupted prepare.
-func (d *Driver) abandon(ctx context.Context, ref pods.Ref) {
+// shortestBoot is the least wait for a node that can have been a boot.
+const shortestBoot = 2 * time.Second
+
+// noteBoot remembers how long the node took, if it was booted for this Pod.
+func (d *Driver) noteBoot(ctx context.Context, running *corev1.Pod, waited time.Duration) {
+	if waited < shortestBoot {
+		return
+	}
+	health, err := d.nodes.Health(ctx, running.Spec.NodeName)
+	if err == nil && health.Joined.After(running.CreationTimestamp.Time) {
+		d.history.Add(waited)
+	}
+}
+
+func (d *Driver) narrator(created *corev1.Pod) *narrator {
+	return &narrator{driver: d, self: created.UID, gateway: capacity.Gateway{
+		Ceiling:     d.settings.Tenant.Ceiling,
+		PodsPerNode: d.settings.Tenant.PodsPerNode,
+		Boots:       d.history.Boots(),
+	}}
+}
+
+// abandon deletes the Pods of an interrupted prepare.
+func (d *Driver) abandon(ctx context.Context) {
 	ctx, cancel := detach(ctx, abortBudget)
 	defer cancel()
-	if err := d.pods.Delete(ctx, ref, quickGrace); err != nil {
+	if err := d.Cleanup(ctx); err != nil {
 		d.log.Warn("%v", err)
 	}
 }

@@ -124,6 +124,9 @@ func (p Plan) annotations() map[string]string {
 	return annotations
 }
 
+// SelectorAll finds the Pods of all jobs.
+func SelectorAll() string { return LabelComponent + "=" + ComponentJob }
+
 // Selector finds every Pod of a job, of whichever attempt.
 func Selector(j job.Job) string {
 	return LabelComponent + "=" + ComponentJob + "," + LabelJob + "=" + j.Key()

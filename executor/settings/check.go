@@ -21,6 +21,7 @@ var pullPolicies = []string{"always", "if-not-present", "never"}
 func (s Settings) check() error {
 	return errors.Join(
 		s.Cluster.check(),
+		s.Tenant.check(),
 		s.Kubernetes.check(),
 		s.Job.check(),
 		atLeast("wait.node", s.Wait.Node, time.Second),
@@ -81,6 +82,17 @@ func isLoopback(host string) bool {
 	}
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.IsLoopback()
+}
+
+func (t Tenant) check() error {
+	var all []error
+	if t.Ceiling < 1 {
+		all = append(all, fmt.Errorf("tenant.ceiling is %d: a cluster without nodes runs no job; it has to be at least 1", t.Ceiling))
+	}
+	if t.PodsPerNode < 0 {
+		all = append(all, fmt.Errorf("tenant.pods_per_node is %d: it has to be at least 1", t.PodsPerNode))
+	}
+	return errors.Join(all...)
 }
 
 func (k Kubernetes) check() error {

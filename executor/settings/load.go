@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/agext/levenshtein"
@@ -33,11 +34,23 @@ func Defaults() Settings {
 	for _, table := range Tables() {
 		for _, key := range table.Keys {
 			if key.Default != "" {
-				value.FieldByIndex(key.index).SetString(key.Default)
+				setDefault(value.FieldByIndex(key.index), key)
 			}
 		}
 	}
 	return s
+}
+
+func setDefault(field reflect.Value, key Key) {
+	if key.Type != "number" {
+		field.SetString(key.Default)
+		return
+	}
+	n, err := strconv.ParseInt(key.Default, 10, 64)
+	if err != nil {
+		panic("settings: default of " + key.Path() + ": " + err.Error())
+	}
+	field.SetInt(n)
 }
 
 // explain turns the decoder's errors into ones that say where and what to do.

@@ -13,6 +13,7 @@ const DefaultPath = "/etc/tenant-executor/config.toml"
 // the example file shows for a key without default.
 type Settings struct {
 	Cluster    Cluster    `toml:"cluster" doc:"Where the tenant cluster is and who the driver is there."`
+	Tenant     Tenant     `toml:"tenant" doc:"What the gateway of the tenant cluster does about nodes. The driver cannot ask it, and explains waits by this."`
 	Kubernetes Kubernetes `toml:"kubernetes" doc:"The Pod of a job. Keys have the names and meanings of [runners.kubernetes] in the runner's config.toml."`
 	Job        Job        `toml:"job" doc:"What config tells the runner about every job."`
 	Wait       Wait       `toml:"wait" doc:"How long prepare waits, phase by phase. Times are written as 90s, 10m, 1h30m."`
@@ -26,6 +27,12 @@ type Cluster struct {
 	CAFile   string `toml:"ca_file" example:"/etc/tenant-executor/ca.crt" doc:"File with the certificate of the cluster's CA (PEM)."`
 	CertFile string `toml:"cert_file" example:"/etc/tenant-executor/client.crt" doc:"File with the driver's client certificate (PEM), signed by that CA."`
 	KeyFile  string `toml:"key_file" example:"/etc/tenant-executor/client.key" doc:"File with the key of the client certificate (PEM), readable by the runner's user alone."`
+}
+
+// Tenant is what the gateway does about nodes.
+type Tenant struct {
+	Ceiling     int `toml:"ceiling" default:"10" doc:"How many nodes the gateway boots at most. The runner's concurrent is best the same."`
+	PodsPerNode int `toml:"pods_per_node" example:"1" doc:"How many Pods the gateway counts for one node (SOCIALWEB_CLUSTERPROVIDER_SCALE_PODS_PER_NODE). It has to be 1 there, since job Pods do not share nodes; with another number here the driver says so as soon as a job waits in vain."`
 }
 
 // Kubernetes is what the Pod of a job is made of.

@@ -53,6 +53,8 @@ type Health struct {
 	// not, in the cluster's words.
 	Ready  bool
 	Reason string
+	// Joined is when the node joined the cluster.
+	Joined time.Time
 }
 
 // Health reads one node, once.
@@ -70,7 +72,7 @@ func (n *Nodes) Health(ctx context.Context, name string) (Health, error) {
 }
 
 func healthOf(node *corev1.Node) Health {
-	h := Health{Exists: true, Reason: "the node has not reported in yet"}
+	h := Health{Exists: true, Joined: node.CreationTimestamp.Time, Reason: "the node has not reported in yet"}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			h.Ready = c.Status == corev1.ConditionTrue
