@@ -102,6 +102,9 @@ ca_file = %q
 cert_file = %q
 key_file = %q
 
+[tenant]
+ceiling = %d
+
 [kubernetes]
 namespace = %q
 helper_image = %q
@@ -112,7 +115,7 @@ cancel_grace = "1s"
 poll = "1s"
 %s`, status.URL,
 		filepath.Join(status.AccessDir, "ca.crt"), filepath.Join(status.AccessDir, "client.crt"), filepath.Join(status.AccessDir, "client.key"),
-		namespace, b.Image("helper"), more)
+		b.Ceiling, namespace, b.Image("helper"), more)
 	path := filepath.Join(b.dir, "driver-"+rand.Text()+".toml")
 	return path, os.WriteFile(path, []byte(text), 0o600)
 }
