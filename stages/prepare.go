@@ -23,13 +23,15 @@ const abortBudget = 10 * time.Second
 
 // Prepare makes the job's Pod and waits until stages can run in it.
 func (d *Driver) Prepare(ctx context.Context) error {
-	plan, err := d.plan()
+	host := d.host()
+	plan, err := d.plan(host)
 	if err != nil {
 		return err
 	}
 	d.log.Info("Using tenant cluster %s, namespace %s, image %s",
 		strings.TrimPrefix(d.cluster.URL(), "https://"), plan.Namespace, plan.Spec.Containers[0].Image)
 
+	d.tidy(ctx, host)
 	created, err := d.pods.Create(ctx, plan, func(found *corev1.Pod) bool {
 		return found.Labels[pod.LabelJob] == plan.Labels[pod.LabelJob] && found.Labels[pod.LabelAttempt] == plan.Labels[pod.LabelAttempt]
 	})
@@ -46,7 +48,7 @@ func (d *Driver) Prepare(ctx context.Context) error {
 }
 
 // plan is the Pod of this attempt.
-func (d *Driver) plan() (*corev1.Pod, error) {
+func (d *Driver) plan(host Host) (*corev1.Pod, error) {
 	attempt := strings.TrimPrefix(d.hint, d.job.PodName(""))
 	if attempt == "" {
 		var err error
@@ -63,6 +65,7 @@ func (d *Driver) plan() (*corev1.Pod, error) {
 		Keeper:    keeperCommand(),
 		Folder:    podFolder,
 		Wait:      d.settings.Wait.Node.Value() + d.settings.Wait.Start.Value() + d.settings.Wait.Reach.Value(),
+		Owner:     host.annotation(),
 		Now:       d.clock.Now(),
 	}.Build()
 }
