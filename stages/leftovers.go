@@ -44,20 +44,30 @@ func (l *leftovers) list(ctx context.Context) ([]corev1.Pod, error) {
 // rules judge by the driver's labels and annotations. Nodes that decide are
 // read once each.
 func (l *leftovers) rules(ctx context.Context) reap.Rules {
-	lost := map[string]bool{}
+	seen := map[string]reap.Node{}
 	return reap.Rules{
 		Now:     l.clock.Now(),
 		Group:   pod.LabelJob,
 		Expires: pod.AnnotationExpires,
 		Life:    l.life,
-		NodeLost: func(node string) bool {
-			if _, known := lost[node]; !known {
-				health, err := l.nodes.Health(ctx, node)
-				lost[node] = err == nil && !health.Ready
+		Node: func(name string) reap.Node {
+			if _, known := seen[name]; !known {
+				seen[name] = l.node(ctx, name)
 			}
-			return lost[node]
+			return seen[name]
 		},
 	}
+}
+
+func (l *leftovers) node(ctx context.Context, name string) reap.Node {
+	health, err := l.nodes.Health(ctx, name)
+	switch {
+	case err != nil || health.Ready:
+		return reap.NodeWell
+	case health.Exists:
+		return reap.NodeSilent
+	}
+	return reap.NodeMissing
 }
 
 func (l *leftovers) life(o metav1.Object) reap.Life {

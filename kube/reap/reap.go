@@ -61,10 +61,22 @@ type Rules struct {
 	Replaced string
 	// Life is what is known of a thing's owner.
 	Life func(metav1.Object) Life
-	// NodeLost says whether a node is gone or does not answer. It is asked
-	// only where that decides.
-	NodeLost func(node string) bool
+	// Node says how a node is. It is asked only where that decides.
+	Node func(name string) Node
 }
+
+// Node is how a node is.
+type Node int
+
+const (
+	// NodeWell is a node that answers, or of which nothing is known.
+	NodeWell Node = iota
+	// NodeSilent is a node that does not answer at present. It carries out no
+	// deletion.
+	NodeSilent
+	// NodeMissing is a node that does not exist any more.
+	NodeMissing
+)
 
 // Grace periods of a judgement.
 const (
@@ -161,17 +173,24 @@ func (r Rules) pod(p *corev1.Pod, newest time.Time) (reason Reason, force, left 
 		reason = Expired
 	case ended(p) && r.Now.After(endOf(p).Add(finishedFor)):
 		reason = Finished
-	case life == Unknown && r.lost(p):
+	case life == Unknown && r.node(p) == NodeMissing:
+		// A node that is silent may come back, and the job with it.
 		reason = NodeGone
 	default:
-		// An owner that lives sees for itself that its node is lost.
+		// An owner that lives sees for itself that its node is missing.
 		return "", false, false
 	}
 	return reason, r.lost(p), true
 }
 
-func (r Rules) lost(p *corev1.Pod) bool {
-	return p.Spec.NodeName != "" && r.NodeLost(p.Spec.NodeName)
+// lost says whether nobody would carry a deletion of the Pod out.
+func (r Rules) lost(p *corev1.Pod) bool { return r.node(p) != NodeWell }
+
+func (r Rules) node(p *corev1.Pod) Node {
+	if p.Spec.NodeName == "" {
+		return NodeWell
+	}
+	return r.Node(p.Spec.NodeName)
 }
 
 // expired goes by the annotation. One that cannot be read says nothing.

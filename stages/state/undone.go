@@ -1,14 +1,16 @@
 package state
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // undonePrefix begins the names of the files with cleanups to be done.
@@ -40,13 +42,21 @@ func (u Undone) name() string {
 	return undonePrefix + u.Cluster + "-" + u.Key + "-" + u.Namespace
 }
 
-// undoneName reads a file's name: two hex numbers and a namespace.
+// undoneName reads a file's name.
 func undoneName(name string) (Undone, bool) {
-	parts := regexp.MustCompile(`^` + undonePrefix + `([0-9a-f]{16})-([0-9a-f]{16})-([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)$`).FindStringSubmatch(name)
-	if parts == nil {
+	rest, ours := strings.CutPrefix(name, undonePrefix)
+	parts := strings.SplitN(rest, "-", 3)
+	if !ours || len(parts) != 3 || !hexNumber(parts[0]) || !hexNumber(parts[1]) || len(validation.IsDNS1123Label(parts[2])) > 0 {
 		return Undone{}, false
 	}
-	return Undone{Cluster: parts[1], Key: parts[2], Namespace: parts[3]}, true
+	return Undone{Cluster: parts[0], Key: parts[1], Namespace: parts[2]}, true
+}
+
+// hexNumber says whether text is 64 bits in hex, as clusters and jobs are
+// named.
+func hexNumber(text string) bool {
+	bytes, err := hex.DecodeString(text)
+	return err == nil && len(bytes) == 8 && strings.ToLower(text) == text
 }
 
 // AddUndone remembers a cleanup. One that is remembered already keeps its
