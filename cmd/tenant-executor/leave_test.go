@@ -353,10 +353,13 @@ func TestUndoneCleanupNeverHitsALaterAttempt(t *testing.T) {
 	h.server.Down()
 	h.stage("cleanup")
 	h.server.Up(t)
+	// This attempt cannot do the cleanup itself, and takes it over all the same.
+	h.server.Fail(1, "list", "pods", faultserver.AnswerStatus(http.StatusForbidden, metav1.StatusReasonForbidden, "no lists"))
+	first := h.names()[0]
 	again := h.prepared()
 	h.job["id"] = 4712
 	other := h.prepared()
-	if got := h.names(); !slices.Equal(got, []string{again.Name, other.Name}) || len(h.undone()) != 0 {
+	if got := h.names(); !slices.Equal(got, []string{again.Name, other.Name}) && !slices.Equal(got, []string{first, again.Name, other.Name}) || len(h.undone()) != 0 {
 		t.Errorf("left: Pods %v, files %v", got, h.undone())
 	}
 }

@@ -111,77 +111,93 @@ func kills(t *testing.T) int {
 	return n
 }
 
+// moments are the stages of a job, and how long each of them takes here at the
+// most.
+func moments() []struct {
+	stage string
+	lasts time.Duration
+} {
+	return []struct {
+		stage string
+		lasts time.Duration
+	}{
+		{"config", 100 * time.Millisecond}, {"prepare", 2 * time.Second}, {"prepare_script", 300 * time.Millisecond},
+		{"get_sources", 300 * time.Millisecond}, {"build_script", 800 * time.Millisecond}, {"after_script", 300 * time.Millisecond},
+		{"cleanup_file_variables", 300 * time.Millisecond}, {"cleanup", 150 * time.Millisecond},
+	}
+}
+
 // kill -9 at random moments of all stages: of the driver, of the runner, of
 // both. After one more job nothing is left.
 func TestKilledAtAnyMoment(t *testing.T) {
 	hit := map[string]int{}
 	left := 0
-	typical := 4 * time.Second
 	for i := range kills(t) {
 		victim := []string{"driver", "runner", "runner and driver"}[i%3]
-		moment := rand.N(typical) //nolint:gosec // any moment will do
+		moment := moments()[rand.N(len(moments()))] //nolint:gosec // any moment will do
+		after := rand.N(moment.lasts)               //nolint:gosec // any moment will do
 		j := testbed.WithoutSources(bed.Job("sleep 0.5"))
 		testbed.AfterScript(j, "true")
-		begun := time.Now()
 		a := startApart(t, "", j)
-		stage, killed := killAfter(t, a, victim, moment)
-		result, log := a.Wait()
-		if strings.Contains(victim, "runner") == (result != nil) && killed {
-			t.Errorf("%s killed after %s: result %+v\n%s", victim, moment, result, log)
-		}
-		if !killed {
-			typical = time.Since(begun) // the job was faster than that
-			stage = "nothing: the job had ended"
-		}
-		hit[victim+" in "+stage]++
+		stage := killIn(t, a, victim, moment.stage, after)
+		a.Wait()
+		hit[stage]++
 		there := podsOf(t, "")
 		left += len(there)
-		t.Logf("%3d. %s killed after %s in %s; left: %s", i+1, victim, moment.Round(time.Millisecond), stage, jobsOf(there))
+		t.Logf("%3d. %s of job %d killed %s after the start of %s, in %s; there are Pods of jobs: %s",
+			i+1, victim, j.ID, after.Round(time.Millisecond), moment.stage, stage, jobsOf(there))
 	}
-	last := runJob(t, testbed.WithoutSources(bed.Job("true")), runner.Options{})
-	wantPassed(t, last)
-	t.Logf("kills: %v", hit)
-	t.Logf("Pods left by them, each counted until it was removed: %d", left)
+	wantPassed(t, runJob(t, testbed.WithoutSources(bed.Job("true")), runner.Options{}))
+	t.Logf("kills by stage: %v", hit)
+	t.Logf("Pods seen after each of the %d kills, together: %d", kills(t), left)
 	there := podsOf(t, "")
-	t.Logf("after one more job: %d", len(there))
-	if len(there) > 0 {
-		t.Errorf("left after one more job: %s", jobsOf(there))
-	}
-	if undone := undoneFiles(t); undone != 0 {
-		t.Errorf("%d cleanups are still to be done", undone)
+	t.Logf("after one more job: %d Pods, %d undone cleanups", len(there), undoneFiles(t))
+	if len(there) > 0 || undoneFiles(t) > 0 {
+		t.Errorf("left after one more job: Pods of jobs %s, %d undone cleanups", jobsOf(there), undoneFiles(t))
 	}
 }
 
-// killAfter kills the victim after a time, and says in which stage that was.
-func killAfter(t *testing.T, a *testbed.Apart, victim string, after time.Duration) (stage string, killed bool) {
+// killIn kills the victim some time after a stage's start, and says in which
+// stage that was: the next one may have begun.
+func killIn(t *testing.T, a *testbed.Apart, victim, stage string, after time.Duration) string {
 	t.Helper()
+	last := until(t, a, stage)
 	moment := time.NewTimer(after)
 	defer moment.Stop()
-	var last runner.Call
 	for {
 		select {
 		case c, runs := <-a.Calls:
 			if !runs {
-				return "", false
+				return "nothing: the job had ended"
 			}
 			last = c
+			continue
 		case <-moment.C:
-			if victim != "driver" {
-				kill(t, a.Command.Process.Pid)
-			}
-			if victim != "runner" && last.PID != 0 {
-				kill(t, last.PID)
-			}
-			if victim == "runner" && last.PID != 0 {
-				// The driver goes on without its runner, and ends by itself.
-				t.Cleanup(func() { kill(t, last.PID) })
-			}
-			if last.Stage == "" {
-				last.Stage = "no stage yet"
-			}
-			return last.Stage, true
 		}
+		if victim != "driver" {
+			kill(t, a.Command.Process.Pid)
+		}
+		if victim != "runner" {
+			kill(t, last.PID)
+		}
+		return last.Stage
 	}
+}
+
+// A runner that goes on after its driver was killed in cleanup: the next job
+// finds the Pod, since the runner has ended the attempt.
+func TestKilledCleanupOfARunnerThatGoesOn(t *testing.T) {
+	j := testbed.WithoutSources(bed.Job("true"))
+	runJob(t, j, runner.Options{OnCall: func(c runner.Call) {
+		if c.Stage == "cleanup" {
+			kill(t, c.PID)
+		}
+	}})
+	if there := jobsOf(podsOf(t, "")); there != fmt.Sprint(j.ID) {
+		t.Fatalf("after the kill there is %q, want %d", there, j.ID)
+	}
+	wantPassed(t, runJob(t, testbed.WithoutSources(bed.Job("true")), runner.Options{}))
+	wantNoPods(t, j.ID)
 }
 
 func undoneFiles(t *testing.T) int {
@@ -290,7 +306,7 @@ func TestReap(t *testing.T) {
 
 // A cleanup that the apiserver missed is done by the next job.
 func TestUndoneCleanupIsDoneByTheNextJob(t *testing.T) {
-	config, err := bed.WriteConfig(testbed.Namespace, "[cleanup]\ntimeout = \"2s\"\n")
+	config, err := bed.WriteConfig(testbed.Namespace, "outage = \"2s\"\n[cleanup]\ntimeout = \"2s\"\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,6 +336,13 @@ func TestUndoneCleanupIsDoneByTheNextJob(t *testing.T) {
 // The job after another takes its node, and boots none.
 func TestNextJobTakesTheNodeOfTheLast(t *testing.T) {
 	client := admin(t)
+	// Nodes go together, so what an earlier test has booted has to go first.
+	if err := testbed.Until(context.Background(), "the cluster to be empty", 2*time.Minute, func(ctx context.Context) (bool, error) {
+		nodes, err := client.Nodes().List(ctx, metav1.ListOptions{})
+		return err == nil && len(nodes.Items) == 0, err
+	}); err != nil {
+		t.Fatal(err)
+	}
 	for range 3 {
 		wantPassed(t, runJob(t, testbed.WithoutSources(bed.Job("true")), runner.Options{}))
 	}
