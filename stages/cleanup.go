@@ -20,7 +20,25 @@ const quickGrace = time.Second
 // Cleanup deletes every Pod of the job, of whichever attempt. It needs nothing
 // of the earlier stages, may be called again, and does not wait for the Pods'
 // end: the runner gives it little time when it shuts down.
+//
+// What it cannot do is remembered on the host, and a later stage does it. In
+// turn it does what others could not.
 func (d *Driver) Cleanup(ctx context.Context) error {
+	host := d.host()
+	err := d.deletePods(ctx)
+	if err != nil {
+		d.remember(host)
+		return err
+	}
+	d.forget(host)
+	left := d.leftovers(host)
+	ctx, cancel := context.WithTimeout(ctx, undoneBudget)
+	defer cancel()
+	left.undo(ctx, undoneAtOnce)
+	return nil
+}
+
+func (d *Driver) deletePods(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, d.settings.Cleanup.Timeout.Value())
 	defer cancel()
 	list, err := d.pods.List(ctx, d.settings.Kubernetes.Namespace, pod.Selector(d.job))

@@ -32,6 +32,8 @@ type Driver struct {
 	// history is what was seen of the cluster before.
 	history history
 
+	host func() Host
+
 	cluster *cluster.Client
 	pods    *pods.Client
 	nodes   *capacity.Nodes
@@ -50,24 +52,17 @@ type Parts struct {
 	PodName string
 	Log     joblog.Log
 	Clock   pods.Clock
+	// Host looks at the host of the driver. Prepare and Cleanup alone ask.
+	Host func() Host
 	// Version of the driver, which the cluster's audit log shows.
 	Version string
 }
 
 // New makes a Driver. It reads the certificates; it sends nothing yet.
 func New(p Parts) (*Driver, error) {
-	c, err := cluster.Connect(func() (cluster.Config, error) {
-		found, err := p.Cluster()
-		return cluster.Config{
-			URL:       found.URL,
-			CAFile:    found.CAFile,
-			CertFile:  found.CertFile,
-			KeyFile:   found.KeyFile,
-			UserAgent: "tenant-executor/" + p.Version,
-		}, err
-	})
+	c, err := connect(p.Cluster, p.Version)
 	if err != nil {
-		return nil, failure.Wrap(failure.Settings, err, "the cluster's certificates")
+		return nil, err
 	}
 	hint := p.PodName
 	if !strings.HasPrefix(hint, p.Job.PodName("")) {
@@ -80,6 +75,7 @@ func New(p Parts) (*Driver, error) {
 		hint:     hint,
 		log:      p.Log,
 		clock:    p.Clock,
+		host:     p.Host,
 		cluster:  c,
 		pods:     pods.NewClient(c, requestBudget),
 		nodes:    capacity.NewNodes(c, requestBudget),
@@ -87,8 +83,28 @@ func New(p Parts) (*Driver, error) {
 	}, nil
 }
 
+// connect prepares the connection to the cluster.
+func connect(find func() (settings.Cluster, error), version string) (*cluster.Client, error) {
+	c, err := cluster.Connect(func() (cluster.Config, error) {
+		found, err := find()
+		return cluster.Config{
+			URL:       found.URL,
+			CAFile:    found.CAFile,
+			CertFile:  found.CertFile,
+			KeyFile:   found.KeyFile,
+			UserAgent: "tenant-executor/" + version,
+		}, err
+	})
+	if err != nil {
+		return nil, failure.Wrap(failure.Settings, err, "the cluster's certificates")
+	}
+	return c, nil
+}
+
 // requestFailure is the failure of a request to the cluster.
-func (d *Driver) requestFailure(err error) error {
+func (d *Driver) requestFailure(err error) error { return requestFailure(d.cluster, err) }
+
+func requestFailure(c *cluster.Client, err error) error {
 	cause := failure.Internal
 	switch {
 	case cluster.Denied(err):
@@ -96,7 +112,7 @@ func (d *Driver) requestFailure(err error) error {
 	case cluster.Transient(err):
 		cause = failure.Unreachable
 	}
-	return failure.Wrap(cause, err, "the tenant cluster at %s", d.cluster.URL())
+	return failure.Wrap(cause, err, "the tenant cluster at %s", c.URL())
 }
 
 // Clock is the system's clock.

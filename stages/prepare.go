@@ -24,13 +24,15 @@ const abortBudget = 10 * time.Second
 
 // Prepare makes the job's Pod and waits until stages can run in it.
 func (d *Driver) Prepare(ctx context.Context) error {
-	plan, err := d.plan()
+	host := d.host()
+	plan, err := d.plan(host)
 	if err != nil {
 		return err
 	}
 	d.log.Info("Using tenant cluster %s, namespace %s, image %s",
 		strings.TrimPrefix(d.cluster.URL(), "https://"), plan.Namespace, plan.Spec.Containers[0].Image)
 
+	d.tidy(ctx, host)
 	err = d.makePod(ctx, plan)
 	if ctx.Err() != nil {
 		d.abandon(ctx)
@@ -40,7 +42,7 @@ func (d *Driver) Prepare(ctx context.Context) error {
 }
 
 // plan is the Pod of this attempt.
-func (d *Driver) plan() (*corev1.Pod, error) {
+func (d *Driver) plan(host Host) (*corev1.Pod, error) {
 	attempt := strings.TrimPrefix(d.hint, d.job.PodName(""))
 	if attempt == "" {
 		var err error
@@ -57,6 +59,7 @@ func (d *Driver) plan() (*corev1.Pod, error) {
 		Keeper:    keeperCommand(),
 		Folder:    podFolder,
 		Wait:      d.settings.Wait.Node.Value() + d.settings.Wait.Start.Value() + d.settings.Wait.Reach.Value(),
+		Owner:     host.annotation(),
 		Now:       d.clock.Now(),
 	}.Build()
 }

@@ -60,7 +60,7 @@ so that one stage can be tried on a job that runs.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configFile, "config", "", "configuration `FILE` (default $"+configVariable+", else "+settings.DefaultPath+")")
-	root.AddCommand(a.configCommand(), a.prepareCommand(), a.runCommand(), a.cleanupCommand(), a.attachCommand(), a.versionCommand())
+	root.AddCommand(a.configCommand(), a.prepareCommand(), a.runCommand(), a.cleanupCommand(), a.attachCommand(), a.reapCommand(), a.versionCommand())
 	return root
 }
 
@@ -142,6 +142,7 @@ func (a *app) driver(log joblog.Log) (*stages.Driver, error) {
 		PodName: a.environment[job.HintPod],
 		Log:     log,
 		Clock:   stages.Clock{},
+		Host:    func() stages.Host { return a.host(s) },
 		Version: version(),
 	})
 }

@@ -70,6 +70,7 @@ func newHarness(t *testing.T) *harness {
 		"kubernetes.namespace":    namespace,
 		"kubernetes.helper_image": "helper:v19.4.0",
 		"run.poll":                "1s",
+		"state.dir":               filepath.Join(h.folder, "state"),
 		"run.node_lost":           "1s",
 		"run.cancel_grace":        "3s",
 	}

@@ -28,6 +28,9 @@ const (
 	// AnnotationExpires is when the Pod has no business any more, RFC 3339.
 	AnnotationExpires = domain + "expires"
 
+	// AnnotationOwner is the runner's process that the Pod belongs to.
+	AnnotationOwner = domain + "owner"
+
 	// ComponentJob is the LabelComponent of a job's Pod.
 	ComponentJob = "job"
 )
@@ -103,6 +106,9 @@ func (p Plan) annotations() map[string]string {
 	for name, value := range p.Settings.PodAnnotations {
 		annotations[name] = value
 	}
+	if p.Owner != "" {
+		annotations[AnnotationOwner] = p.Owner
+	}
 	for name, value := range map[string]string{
 		AnnotationExpires: p.expires().UTC().Format(time.RFC3339),
 
@@ -128,6 +134,18 @@ func (p Plan) annotations() map[string]string {
 func SelectorAll() string { return LabelComponent + "=" + ComponentJob }
 
 // Selector finds every Pod of a job, of whichever attempt.
-func Selector(j job.Job) string {
-	return LabelComponent + "=" + ComponentJob + "," + LabelJob + "=" + j.Key()
+func Selector(j job.Job) string { return KeySelector(j.Key()) }
+
+// KeySelector is Selector for a job of which only the key is known.
+func KeySelector(key string) string {
+	return LabelComponent + "=" + ComponentJob + "," + LabelJob + "=" + key
 }
+
+// RunnerSelector finds every Pod of a runner's jobs.
+func RunnerSelector(token string) string {
+	return LabelComponent + "=" + ComponentJob + "," + RunnerObjects(token)
+}
+
+// RunnerObjects finds everything that was made for a runner's jobs, of any
+// kind.
+func RunnerObjects(token string) string { return LabelRunner + "=" + LabelValue(token) }

@@ -34,6 +34,8 @@ type Plan struct {
 	Folder string
 	// Wait is how long the Pod may take to start.
 	Wait time.Duration
+	// Owner is the text of AnnotationOwner, "" for a Pod that nobody owns.
+	Owner string
 	// Now is when the Pod is made.
 	Now time.Time
 }

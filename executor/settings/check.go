@@ -34,7 +34,15 @@ func (s Settings) check() error {
 		atLeast("run.silence", s.Run.Silence, 3*time.Second),
 		s.Run.checkSpool(),
 		atLeast("cleanup.timeout", s.Cleanup.Timeout, time.Second),
+		s.State.check(),
 	)
+}
+
+func (s State) check() error {
+	if !path.IsAbs(s.Dir) || path.Clean(s.Dir) == "/" {
+		return fmt.Errorf("state.dir is %q: write a folder's whole path, such as /var/lib/tenant-executor", s.Dir)
+	}
+	return nil
 }
 
 func (c Cluster) check() error {

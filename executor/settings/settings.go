@@ -19,6 +19,7 @@ type Settings struct {
 	Wait       Wait       `toml:"wait" doc:"How long prepare waits, phase by phase. Times are written as 90s, 10m, 1h30m."`
 	Run        Run        `toml:"run" doc:"How a stage is watched and ended."`
 	Cleanup    Cleanup    `toml:"cleanup" doc:"How cleanup ends. It has to fit in the runner's shutdown_timeout (30 s by default)."`
+	State      State      `toml:"state" doc:"What the driver keeps on this host."`
 }
 
 // Cluster is how to reach the cluster.
@@ -89,6 +90,11 @@ type Run struct {
 // Cleanup is how cleanup ends.
 type Cleanup struct {
 	Timeout Duration `toml:"timeout" default:"20s" doc:"How long cleanup tries to reach the cluster."`
+}
+
+// State is what lasts on the host.
+type State struct {
+	Dir string `toml:"dir" default:"/var/lib/tenant-executor" doc:"Folder for what outlives a job, such as cleanups that could not reach the cluster. The runner's user has to be able to write to it, and no other. Jobs run without it as well."`
 }
 
 // Duration is a time as the file writes it: "90s", "10m". Parse has checked
