@@ -92,29 +92,49 @@ func (d *Driver) follow(ctx context.Context, ref pods.Ref, s stream.Stage, hurry
 	following, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	stop := make(chan time.Duration)
-	type result struct {
-		status agent.Status
-		err    error
-	}
-	done := make(chan result, 1)
+	done := make(chan stageEnd, 1)
 	go func() {
 		status, err := d.follower().Run(following, s, stop)
-		done <- result{status, err}
+		done <- stageEnd{status, err}
 	}()
 	go d.guard(following, cancel, ref, s.Container)
 	go d.stopOn(ctx, following, stop, hurry, cancel)
 
-	r := <-done
+	r := d.awaitEnd(following, done)
 	switch {
+	case ctx.Err() != nil && r.err != nil:
+		return failure.Wrap(failure.Cancelled, r.err, "the runner ended the stage; it is not known whether the script's processes have ended")
 	case ctx.Err() != nil:
-		if r.err != nil {
-			d.log.Warn("It is not known whether the script's processes have ended: %v", r.err)
-		}
 		return failure.New(failure.Cancelled, "the runner ended the stage")
 	case r.err != nil:
 		return d.stageFailure(ctx, ref, r.err)
 	}
 	return d.verdict(s.Container, r.status)
+}
+
+// stageEnd is how following a stage has ended.
+type stageEnd struct {
+	status agent.Status
+	err    error
+}
+
+// letGo is how long the follower may take to end once it is told to. It cannot
+// while nobody reads the job log, and the driver ends all the same.
+const letGo = 2 * time.Second
+
+// awaitEnd waits for the follower.
+func (d *Driver) awaitEnd(following context.Context, done <-chan stageEnd) stageEnd {
+	select {
+	case r := <-done:
+		return r
+	case <-following.Done():
+	}
+	select {
+	case r := <-done:
+		return r
+	case <-d.clock.After(letGo):
+		return stageEnd{err: context.Cause(following)}
+	}
 }
 
 func (d *Driver) follower() *stream.Follower {
