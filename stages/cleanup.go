@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/capacity"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -59,11 +60,12 @@ func (d *Driver) deletePods(ctx context.Context) error {
 
 // remove deletes one Pod. On a node that is lost nobody would carry the
 // deletion out, and the Pod would count as unfinished for ever: there its
-// processes are gone with the node, and the object is removed at once.
+// processes are gone with the node, and the object is removed at once. A node
+// that is not ready for a moment still carries it out.
 func (d *Driver) remove(ctx context.Context, found *corev1.Pod) error {
 	ref := pods.RefTo(found)
 	if found.Spec.NodeName != "" {
-		if health, err := d.nodes.Health(ctx, found.Spec.NodeName); err == nil && !health.Ready {
+		if health, err := d.nodes.Health(ctx, found.Spec.NodeName); err == nil && d.lost(health) {
 			return d.pods.ForceDelete(ctx, ref)
 		}
 	}
@@ -71,4 +73,10 @@ func (d *Driver) remove(ctx context.Context, found *corev1.Pod) error {
 		return nil
 	}
 	return d.pods.Delete(ctx, ref, quickGrace)
+}
+
+// lost says whether a node counts as lost: it is gone, or has not been ready
+// for as long as a running stage would bear.
+func (d *Driver) lost(h capacity.Health) bool {
+	return !h.Exists || !h.Ready && d.clock.Now().Sub(h.Since) >= d.settings.Run.NodeLost.Value()
 }

@@ -55,7 +55,7 @@ func (d *Driver) look(ctx context.Context, ref *pods.Ref, container string, watc
 		return nil
 	}
 	if text := watch.lost(health); text != "" {
-		return failure.New(failure.NodeLost, "node %s of the job's Pod %s", found.Spec.NodeName, text)
+		return failure.New(failure.NodeLost, "node %s of the job's Pod %s %s", found.Spec.NodeName, ref, text)
 	}
 	return nil
 }

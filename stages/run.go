@@ -50,7 +50,29 @@ func (d *Driver) Run(ctx context.Context, script []byte, stage string, out io.Wr
 		s.Umask = 0
 		s.Path = podFolder + "/bin"
 	}
-	return d.follow(ctx, ref, s, hurry)
+	err = d.follow(ctx, ref, s, hurry)
+	if other, found := d.remadePod(ctx, ref, err); found {
+		s.Pod = other.Name
+		return d.follow(ctx, other, s, hurry)
+	}
+	return err
+}
+
+// errNotThere is the failure of a stage whose Pod was gone before the stage
+// began.
+type errNotThere struct{ error }
+
+func (e errNotThere) Unwrap() error { return e.error }
+
+// remadePod is the Pod that prepare made in place of the one that config had
+// named, if there is one. Nothing has run in the first.
+func (d *Driver) remadePod(ctx context.Context, ref pods.Ref, err error) (pods.Ref, bool) {
+	var notThere errNotThere
+	if d.hint == "" || ctx.Err() != nil || !errors.As(err, &notThere) {
+		return pods.Ref{}, false
+	}
+	other, err := d.podByLabel(ctx)
+	return other, err == nil && other.Name != ref.Name
 }
 
 // findPod is the Pod of this job: by the name that config chose, or by label.
@@ -58,6 +80,10 @@ func (d *Driver) findPod(ctx context.Context) (pods.Ref, error) {
 	if d.hint != "" {
 		return pods.Ref{Namespace: d.settings.Kubernetes.Namespace, Name: d.hint}, nil
 	}
+	return d.podByLabel(ctx)
+}
+
+func (d *Driver) podByLabel(ctx context.Context) (pods.Ref, error) {
 	list, err := d.pods.List(ctx, d.settings.Kubernetes.Namespace, pod.Selector(d.job))
 	if err != nil {
 		return pods.Ref{}, d.requestFailure(err)
@@ -92,29 +118,49 @@ func (d *Driver) follow(ctx context.Context, ref pods.Ref, s stream.Stage, hurry
 	following, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	stop := make(chan time.Duration)
-	type result struct {
-		status agent.Status
-		err    error
-	}
-	done := make(chan result, 1)
+	done := make(chan stageEnd, 1)
 	go func() {
 		status, err := d.follower().Run(following, s, stop)
-		done <- result{status, err}
+		done <- stageEnd{status, err}
 	}()
 	go d.guard(following, cancel, ref, s.Container)
 	go d.stopOn(ctx, following, stop, hurry, cancel)
 
-	r := <-done
+	r := d.awaitEnd(following, done)
 	switch {
+	case ctx.Err() != nil && r.err != nil:
+		return failure.Wrap(failure.Cancelled, r.err, "the runner ended the stage; it is not known whether the script's processes have ended")
 	case ctx.Err() != nil:
-		if r.err != nil {
-			d.log.Warn("It is not known whether the script's processes have ended: %v", r.err)
-		}
 		return failure.New(failure.Cancelled, "the runner ended the stage")
 	case r.err != nil:
 		return d.stageFailure(ctx, ref, r.err)
 	}
 	return d.verdict(s.Container, r.status)
+}
+
+// stageEnd is how following a stage has ended.
+type stageEnd struct {
+	status agent.Status
+	err    error
+}
+
+// letGo is how long the follower may take to end once it is told to. It cannot
+// while nobody reads the job log, and the driver ends all the same.
+const letGo = 2 * time.Second
+
+// awaitEnd waits for the follower.
+func (d *Driver) awaitEnd(following context.Context, done <-chan stageEnd) stageEnd {
+	select {
+	case r := <-done:
+		return r
+	case <-following.Done():
+	}
+	select {
+	case r := <-done:
+		return r
+	case <-d.clock.After(letGo):
+		return stageEnd{err: context.Cause(following)}
+	}
 }
 
 func (d *Driver) follower() *stream.Follower {

@@ -28,10 +28,10 @@ func (d *Driver) setup(ctx context.Context, ref pods.Ref) error {
 	var code int
 	var talk *handshake
 	again := func(err error) bool {
-		// The setup may be done twice, so a connection that broke is tried
-		// again like one that was refused.
+		// The setup may be done twice, so a connection that broke or stays
+		// silent is tried again like one that was refused.
 		var lost *stream.LostError
-		return stream.MayReachLater(err) || errors.As(err, &lost)
+		return d.mayReachLater(err) || errors.As(err, &lost) || errors.Is(err, context.DeadlineExceeded)
 	}
 	err := cluster.RetryIf(ctx, budget, again, func(ctx context.Context) (err error) {
 		talk = newHandshake()

@@ -1,80 +1,135 @@
 package main_test
 
 import (
-	"io"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/socialweb-computer/tenant-executor/kube/faultserver"
 )
 
-// A script that the runner ends has its processes ended, in its container
-// alone, and what it writes while it dies is not shown. The Pod stays for
-// after_script.
+// stubborn is a script whose processes do not end by themselves: one that
+// ignores TERM, one in a session of its own, one whose parent is gone, and a
+// shell that would print secrets as it dies. It notes their numbers.
+func (h *harness) stubborn() string {
+	pids := "'" + h.folder + "/pids'"
+	return h.counted() + `note() { echo $1 >>` + pids + `; }
+setsid sleep 1001 & note $!
+(trap "" TERM; echo $BASHPID >>` + pids + `; while :; do sleep 1; done) &
+(setsid sh -c "sleep 1002 & echo \$! >>` + pids + `")
+trap 'echo ` + canaryScript + ` $CI_JOB_TOKEN; set; exit 1' TERM
+note $$
+until [ $(wc -l <` + pids + `) = 4 ]; do sleep 0.01; done
+echo step 1
+while :; do sleep 0.01; done
+`
+}
+
+// expectAllEnded looks whether the processes of a stubborn script are gone.
+func (h *harness) expectAllEnded() {
+	h.t.Helper()
+	text, err := os.ReadFile(h.folder + "/pids")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, line := range strings.Fields(string(text)) {
+		pid, err := strconv.Atoi(line)
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		if alive(pid) {
+			h.t.Errorf("process %d of the script lives", pid)
+		}
+	}
+}
+
+const cancelled = "ERROR: the runner ended the stage"
+
+// A script that the runner ends has all its processes ended, and what it
+// writes while it dies is not shown. The Pod stays for after_script.
 func TestRunThatIsCancelled(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	p := h.play(nil)
-	p.script = func(e *faultserver.Exec) {
-		_, _ = io.WriteString(e.Stdout, "step 1\n")
-		<-p.stop
-		_, _ = io.WriteString(e.Stdout, "dying: "+canaryScript+"\n")
-		e.Exit(143)
-	}
+	h.settings["run.cancel_grace"] = "1s"
+	h.play()
 	h.theJob()
-	stage := h.startRun("build_script", script)
+	stage := h.startRun("build_script", h.stubborn())
 	stage.stdout.waitFor(t, "step 1\n")
 	stage.terminate()
-	h.expect(stage.wait(), buildCode, lines("step 1", "ERROR: the runner ended the stage"), "")
-	if diff := cmp.Diff([]stageStop{{"build", "3"}}, p.stops(), cmp.AllowUnexported(stageStop{})); diff != "" {
-		t.Error(diff)
-	}
+	h.expect(stage.wait(), buildCode, lines("step 1", cancelled), "")
+	h.expectAllEnded()
 	if n := len(h.server.Pods()); n != 1 {
 		t.Errorf("%d Pods are left, want 1", n)
 	}
 	if code := h.exitCodeFile(); code != "" {
 		t.Errorf("the runner was handed %q", code)
 	}
-	p.script = nil
-	h.expect(h.run("after_script", script), 0, "", "")
+	h.expect(h.run("after_script", script+"echo after"), 0, "after\n", "")
 }
 
-// The stop gets through although the connection to the cluster is bad.
-func TestCancelThroughTroubles(t *testing.T) {
+// The stop gets through although the connection is lost just then: it is
+// delivered by the next one.
+func TestCancelWhileTheConnectionIsDown(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	p := h.play(nil)
-	p.script = func(e *faultserver.Exec) {
-		_, _ = io.WriteString(e.Stdout, "step 1\n")
-		e.WaitGone()
-	}
+	h.settings["run.cancel_grace"] = "1s"
+	p := h.play()
 	h.theJob()
-	stage := h.startRun("build_script", script)
+	h.env["TENANT_EXECUTOR_POD"] = h.server.Pods()[0].Name
+	stage := h.startRun("build_script", h.stubborn())
 	stage.stdout.waitFor(t, "step 1\n")
-	h.server.Fail(2, "create", "pods/exec", faultserver.Reset())
+	asked := h.server.Requests().Count("create", "pods/exec")
+	h.server.Down()
+	h.server.Fail(3, "create", "pods/exec", faultserver.Reset())
 	stage.terminate()
-	h.expect(stage.wait(), buildCode, lines("step 1", "ERROR: the runner ended the stage"), "")
-	if n := len(p.stops()); n != 1 {
-		t.Errorf("the script's processes were ended %d times", n)
+	h.server.Up(t)
+	h.expect(stage.wait(), buildCode, lines("step 1", cancelled), "")
+	h.expectAllEnded()
+	if n := h.server.Requests().Count("create", "pods/exec") - asked; n != 4 || p.connections() != 2 {
+		t.Errorf("the agent was reached %d times after %d further requests; want 2 and 4", p.connections(), n)
 	}
 }
 
-// TERM comes while the command is still being started: it does not start any
-// more after that.
+// A second TERM cuts the grace short.
+func TestSecondSignalCutsTheGraceShort(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.settings["run.cancel_grace"] = "1h"
+	h.play()
+	h.theJob()
+	stage := h.startRun("build_script", h.stubborn())
+	stage.stdout.waitFor(t, "step 1\n")
+	stage.terminate()
+	// The trap has the shell end at the first one; others do not.
+	until(t, "the first TERM has arrived", func() bool {
+		text, err := os.ReadFile(h.folder + "/pids")
+		shell, err2 := strconv.Atoi(strings.Fields(string(text))[3])
+		return err == nil && err2 == nil && !alive(shell)
+	})
+	stage.terminate()
+	h.expect(stage.wait(), buildCode, lines("step 1", cancelled), "")
+	h.expectAllEnded()
+}
+
+// TERM comes while the command is still being started: what has started is
+// ended.
 func TestCancelWhileConnecting(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	p := h.play(nil)
+	h.settings["run.cancel_grace"] = "0s"
+	h.play()
 	h.theJob()
 	h.env["TENANT_EXECUTOR_POD"] = h.server.Pods()[0].Name
+	h.server.Fail(1, "create", "pods/exec", faultserver.Reset())
 	h.server.Fail(1, "create", "pods/exec", faultserver.Silence())
-	stage := h.startRun("build_script", script)
-	h.server.Wait(t, "the command is asked for", func() bool { return h.server.Requests().Count("create", "pods/exec") == 2 })
+	stage := h.startRun("build_script", h.stubborn())
+	h.server.Wait(t, "the command is asked for", func() bool { return h.server.Requests().Count("create", "pods/exec") == 3 })
 	stage.terminate()
-	h.expect(stage.wait(), buildCode, lines("ERROR: the runner ended the stage"), "")
-	if n := len(p.starts()); n != 0 {
-		t.Errorf("the script ran %d times", n)
+	got := stage.wait()
+	if got.code != buildCode || !strings.HasSuffix(h.plain(got.stdout), cancelled+"\n") {
+		t.Errorf("exit code %d, output\n%s", got.code, h.plain(got.stdout))
 	}
 }
 
@@ -83,14 +138,45 @@ func TestCancelAfterThePodHasGone(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.settings["run.poll"] = "1h"
-	h.play(func(e *faultserver.Exec) {
-		_, _ = io.WriteString(e.Stdout, "step 1\n")
-		e.WaitGone()
-	})
+	p := h.play()
 	h.theJob()
-	stage := h.startRun("build_script", script)
+	h.env["TENANT_EXECUTOR_POD"] = h.server.Pods()[0].Name
+	opened := make(chan *line, 1)
+	p.onLine(func(_ int, l *line) { opened <- l })
+	stage := h.startRun("build_script", h.stubborn())
 	stage.stdout.waitFor(t, "step 1\n")
 	h.server.Apply(faultserver.Removed())
 	stage.terminate()
-	h.expect(stage.wait(), buildCode, lines("step 1", "ERROR: the runner ended the stage"), "")
+	(<-opened).breaks(faultserver.RST)
+	got := stage.wait()
+	if got.code != buildCode || !strings.Contains(h.plain(got.stdout), cancelled) {
+		t.Errorf("exit code %d, output\n%s", got.code, h.plain(got.stdout))
+	}
+}
+
+// A driver that is killed leaves the stage running; attach shows the rest and
+// ends with the script's exit code.
+func TestAttachAfterTheDriverIsKilled(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.play()
+	h.theJob()
+	gate := h.folder + "/gate"
+	driver := h.startRun("build_script", h.waiting(gate)+"seq 1 1000; exit 42")
+	driver.stdout.waitFor(t, "step 1\n")
+	if err := driver.command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	driver.wait()
+	attached := h.start("attach", "build_script")
+	attached.stdout.waitFor(t, "step 1\n")
+	h.write("gate", "")
+	got := attached.wait()
+	if got.code != 42 || got.stdout != "step 1\n"+numbers(1000) {
+		t.Errorf("exit code %d, output\n%s%s", got.code, got.stdout, got.stderr)
+	}
+	if want := fmt.Sprintf("the script ended with exit code %d", 42); !strings.Contains(got.stderr, want) {
+		t.Errorf("stderr does not say that %s:\n%s", want, got.stderr)
+	}
+	h.expectStarts(1)
 }

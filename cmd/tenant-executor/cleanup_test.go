@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +32,7 @@ func (h *harness) deletions() []metav1.DeleteOptions {
 func TestCleanupMayBeCalledAgain(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.play(nil)
+	h.play()
 	h.expect(h.stage("cleanup"), 0, "", "")
 	h.theJob()
 	pod := h.server.Pods()[0]
@@ -51,7 +52,7 @@ func TestCleanupMayBeCalledAgain(t *testing.T) {
 func TestCleanupDeletesEveryAttempt(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.play(nil)
+	h.play()
 	for range 3 {
 		h.theJob()
 	}
@@ -76,7 +77,7 @@ func TestCleanupDeletesEveryAttempt(t *testing.T) {
 func TestCleanupIsNotLedAstray(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.play(nil)
+	h.play()
 	h.theJob()
 	h.env["CUSTOM_ENV_CI_JOB_ID"] = "4712"
 	h.env["TENANT_EXECUTOR_POD"] = "job-4712-ffffffff-0a1b2c"
@@ -92,7 +93,7 @@ func TestCleanupOnALostNode(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*faultserver.Server){
 		"gone":      func(s *faultserver.Server) { s.RemoveNode(node) },
-		"not ready": func(s *faultserver.Server) { s.SetNode(node, false) },
+		"not ready": func(s *faultserver.Server) { s.SetNodeSince(node, false, time.Now().Add(-time.Hour)) },
 		"gone, and the Pod was deleted before": func(s *faultserver.Server) {
 			s.RemoveNode(node)
 			s.Apply(faultserver.Terminating())
@@ -101,7 +102,7 @@ func TestCleanupOnALostNode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
-			h.play(nil)
+			h.play()
 			h.server.KeepTerminating()
 			h.theJob()
 			pod := h.server.Pods()[0]
@@ -118,11 +119,26 @@ func TestCleanupOnALostNode(t *testing.T) {
 	}
 }
 
+// A node that is not ready for a moment, as while its kubelet restarts, still
+// ends the Pods on it.
+func TestCleanupOnANodeThatComesBack(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.settings["run.node_lost"] = "1h"
+	h.play()
+	h.theJob()
+	h.server.SetNode(node, false)
+	h.expect(h.stage("cleanup"), 0, "", "")
+	if all := h.deletions(); len(all) != 1 || *all[0].GracePeriodSeconds != 1 {
+		t.Errorf("got %+v; want one deletion with grace 1", all)
+	}
+}
+
 // A Pod that a well node is ending already is left to it.
 func TestCleanupOfATerminatingPod(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.play(nil)
+	h.play()
 	h.theJob()
 	h.server.Apply(faultserver.Terminating())
 	h.expect(h.stage("cleanup"), 0, "", "")
@@ -149,7 +165,7 @@ func TestCleanupThroughTroubles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
-			h.play(nil)
+			h.play()
 			h.theJob()
 			change(h.server)
 			h.expect(h.stage("cleanup"), 0, "", "")
@@ -183,7 +199,7 @@ func TestCleanupThatFails(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
-			h.play(nil)
+			h.play()
 			h.theJob()
 			test.change(h)
 			got := h.stage("cleanup")
@@ -215,7 +231,7 @@ func (h *harness) trust(files faultserver.Credentials) {
 func TestCleanupGoesOnAfterAFailure(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.play(nil)
+	h.play()
 	h.theJob()
 	h.theJob()
 	h.server.Fail(1, "delete", "pods", faultserver.AnswerStatus(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "finalizer in the way"))

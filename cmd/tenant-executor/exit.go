@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
@@ -49,15 +50,36 @@ func run(ctx context.Context, p process) int {
 		a.voice.Info("%s", f.Message)
 		return f.ExitCode
 	}
-	// The runner itself reports a script's exit code; a line of ours would
-	// only repeat it.
-	if f.Cause != failure.ScriptFailed {
-		a.voice.Fail(f)
-	}
+	var untold error
 	if f.Class() == failure.Build && f.ExitCode != 0 && env.ExitCodeFile() != "" {
-		if err := os.WriteFile(env.ExitCodeFile(), []byte(strconv.Itoa(f.ExitCode)+"\n"), 0o600); err != nil {
-			a.voice.Warn("the runner cannot be told exit code %d: %v", f.ExitCode, err)
-		}
+		untold = os.WriteFile(env.ExitCodeFile(), []byte(strconv.Itoa(f.ExitCode)+"\n"), 0o600)
 	}
+	lastWords(func() {
+		// The runner itself reports a script's exit code; a line of ours would
+		// only repeat it.
+		if f.Cause != failure.ScriptFailed {
+			a.voice.Fail(f)
+		}
+		if untold != nil {
+			a.voice.Warn("the runner cannot be told exit code %d: %v", f.ExitCode, untold)
+		}
+	})
 	return codes.For(err)
+}
+
+// patience is how long the last words may take.
+const patience = 5 * time.Second
+
+// lastWords says something before the process ends. Nobody may be reading, and
+// then it ends without.
+func lastWords(say func()) {
+	said := make(chan struct{})
+	go func() {
+		defer close(said)
+		say()
+	}()
+	select {
+	case <-said:
+	case <-time.After(patience):
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -161,7 +162,7 @@ type running struct {
 
 // stageLimit is when a stage that should have ended is killed. It only decides
 // how long a broken driver takes to fail its test.
-const stageLimit = time.Minute
+const stageLimit = 3 * time.Minute
 
 // output keeps what a stage writes and tells when something new is there.
 type output struct {
@@ -221,10 +222,20 @@ type result struct {
 // the output, a process group of its own.
 func (h *harness) start(args ...string) *running {
 	h.t.Helper()
+	stdout := newOutput()
+	r := h.startWith(stdout, args...)
+	r.stdout = stdout
+	return r
+}
+
+// startWith is start with another place for stdout; checkOutput cannot look at
+// it then.
+func (h *harness) startWith(stdout io.Writer, args ...string) *running {
+	h.t.Helper()
 	h.handOver()
 	r := &running{h: h, command: exec.Command(os.Getenv(builtPath), args...), stdout: newOutput(), stderr: newOutput(), ended: make(chan error, 1)}
 	r.command.Dir = h.folder
-	r.command.Stdout, r.command.Stderr = r.stdout, r.stderr
+	r.command.Stdout, r.command.Stderr = stdout, r.stderr
 	r.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	for name, value := range h.env {
 		r.command.Env = append(r.command.Env, name+"="+value)
@@ -239,7 +250,9 @@ func (h *harness) start(args ...string) *running {
 		defer close(done)
 		r.ended <- r.command.Wait()
 		late.Stop()
-		r.stdout.end()
+		if out, kept := stdout.(*output); kept {
+			out.end()
+		}
 	}()
 	h.t.Cleanup(func() {
 		select {

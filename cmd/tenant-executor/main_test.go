@@ -1,17 +1,22 @@
 package main_test
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"testing"
 )
 
 // The tests of this package run the built program as GitLab Runner runs it,
-// against a scripted cluster.
+// against a scripted cluster. In the Pods of that cluster the agent runs for
+// real, and so do the scripts, on this host.
 
 // builtPath is the environment variable by which TestMain tells the tests
 // where the program is.
@@ -30,30 +35,85 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(buildAndRun(m))
-}
-
-func buildAndRun(m *testing.M) int {
-	folder, err := os.MkdirTemp("", "tenant-executor-test")
+	code, err := buildAndRun(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		return 1
+		os.Exit(1)
+	}
+	os.Exit(code)
+}
+
+func buildAndRun(m *testing.M) (int, error) {
+	folder, err := os.MkdirTemp("", "tenant-executor-test")
+	if err != nil {
+		return 0, err
 	}
 	defer os.RemoveAll(folder) //nolint:errcheck // a leftover in the temporary folder
-	program := filepath.Join(folder, "tenant-executor")
-	args := []string{"build", "-o", program}
-	if raceDetector {
-		args = append(args, "-race")
-	}
-	build := exec.Command("go", append(args, ".")...)
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "building the program:", err)
-		return 1
+	program, err := buildPrograms(folder)
+	if err != nil {
+		return 0, err
 	}
 	if err := os.Setenv(builtPath, program); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return 0, err
 	}
-	return m.Run()
+	return m.Run(), nil
+}
+
+// buildPrograms builds the driver with the agent in it as it is now, whatever
+// "make agent" has left in the folder that the driver embeds.
+func buildPrograms(folder string) (string, error) {
+	agent := filepath.Join(folder, "podagent")
+	if err := build("-o", agent, "../podagent"); err != nil {
+		return "", err
+	}
+	packed := agent + ".gz"
+	if err := pack(agent, packed); err != nil {
+		return "", err
+	}
+	embedded, err := filepath.Abs("../../kube/stream/carry/dist/podagent-linux-" + runtime.GOARCH + ".gz")
+	if err != nil {
+		return "", err
+	}
+	// See "go help build": a file that stands in the place of another.
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{embedded: packed}})
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(agent+".json", overlay, 0o600); err != nil {
+		return "", err
+	}
+	program := filepath.Join(folder, "tenant-executor")
+	return program, build("-overlay", agent+".json", "-o", program, ".")
+}
+
+func build(args ...string) error {
+	all := []string{"build"}
+	if raceDetector {
+		all = append(all, "-race")
+	}
+	command := exec.Command("go", append(all, args...)...)
+	command.Stdout, command.Stderr = os.Stderr, os.Stderr
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("building the programs: go build %q: %w", args, err)
+	}
+	return nil
+}
+
+func pack(from, to string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	var packed bytes.Buffer
+	w, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(text); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return os.WriteFile(to, packed.Bytes(), 0o600)
 }

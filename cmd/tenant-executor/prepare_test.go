@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ const ready = "Pod POD runs on node n1 (waited N s for the node, N s for the sta
 func TestPrepareMakesOnePod(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.play(nil)
+	h.play()
 	h.env["TENANT_EXECUTOR_POD"] = h.podName("0a1b2c")
 	h.expect(h.stage("prepare"), 0, lines(using, ready), "")
 	pods := h.server.Pods()
@@ -46,7 +47,7 @@ func (h *harness) podName(attempt string) string {
 func TestPrepareDoesNotTakeAnotherJobsName(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.play(nil)
+	h.play()
 	h.env["TENANT_EXECUTOR_POD"] = "job-1-ffffffff-0a1b2c"
 	h.expect(h.stage("prepare"), 0, lines(using, ready), "")
 	if name := h.server.Pods()[0].Name; name == h.env["TENANT_EXECUTOR_POD"] {
@@ -123,7 +124,7 @@ func TestPrepareFailures(t *testing.T) {
 		}, systemCode, 0, []string{using,
 			"ERROR: the job's Pod: Pod ci/POD was deleted",
 			"Retry the job. If it happens again, the operator has to find who removes the Pods."}},
-		{"helper without gitlab-runner", func(_ *harness, p *programs) { p.setup = 3 }, buildCode, 1, []string{using,
+		{"helper without gitlab-runner", func(_ *harness, p *programs) { p.path = os.Getenv("PATH") }, buildCode, 1, []string{using,
 			"ERROR: the helper image helper:v19.4.0 has neither gitlab-runner nor gitlab-runner-helper, so artifacts and caches would be lost",
 			"The operator has to set helper_image to GitLab's gitlab-runner-helper image of the runner's version."}},
 		{"no right to make Pods", func(h *harness, _ *programs) {
@@ -146,7 +147,7 @@ func TestPrepareFailures(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
-			p := h.play(nil)
+			p := h.play()
 			test.change(h, p)
 			got := h.stage("prepare")
 			if got.code != test.code || got.stderr != "" {
@@ -222,7 +223,7 @@ func TestPrepareOutlivesTroubles(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
-			h.play(nil)
+			h.play()
 			test.change(h)
 			got := h.stage("prepare")
 			if got.code != 0 || !strings.HasSuffix(h.plain(got.stdout), ready+"\n") || got.stderr != "" {
@@ -286,7 +287,7 @@ func TestPrepareThatIsEnded(t *testing.T) {
 func TestPrepareWithOddNames(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.play(nil)
+	h.play()
 	h.job["job_info"] = map[string]any{"name": "tést: [1/2] \"x\"", "project_id": 7, "project_name": strings.Repeat("long-", 20), "project_full_path": "a.b/c_d/" + strings.Repeat("x", 100)}
 	h.expect(h.stage("prepare"), 0, lines(using, ready), "")
 	pod := h.server.Pods()[0]

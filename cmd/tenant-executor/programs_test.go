@@ -1,7 +1,11 @@
 package main_test
 
 import (
+	"errors"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,94 +15,191 @@ import (
 	"github.com/socialweb-computer/tenant-executor/kube/faultserver"
 )
 
-// programs plays the driver's programs in the Pod (stages/shell) and, in
-// place of a shell, the script that the test wrote in Go. It is the one place
-// of these tests that knows how the driver talks to the Pod.
+// programs runs the driver's programs for the Pods' containers on this host:
+// setup.sh, the agent, and by it the scripts. A folder stands for the volume
+// that the containers of a Pod share. It is the one place of these tests that
+// knows how the driver talks to the Pod.
 type programs struct {
 	t *testing.T
-	// script plays the stage's script; it may end the command itself. Nil
-	// scripts end with 0.
-	script func(*faultserver.Exec)
-	// setup is the exit code of the first command in the Pod.
-	setup int
-	// before is called when a stage is asked for, before its script is read;
-	// false says that it has ended the command.
-	before func(*faultserver.Exec) bool
+	// line says what becomes of the nth connection to an agent, counted from
+	// 1; nil leaves all as they are.
+	line func(n int, l *line)
+	// path is the PATH of the containers.
+	path string
 
-	mu      sync.Mutex
-	started []stageStart
-	stopped []stageStop
-	stop    chan struct{}
+	base   string
+	mu     sync.Mutex
+	fronts int
 }
 
-// stageStart is a script that was handed to a shell.
-type stageStart struct{ container, script string }
+// podFolder is where the driver has its files in a Pod.
+const podFolder = "/tenant-executor"
 
-// stageStop is a request to end the processes of a container.
-type stageStop struct{ container, grace string }
+// line is what lies between one agent and the driver. Whoever wraps its ends
+// can do to the bytes what a network does.
+type line struct {
+	// out takes what the agent sends, in gives what the driver sends.
+	out io.Writer
+	in  io.Reader
 
-// play has the programs of the Pod played from now on.
-func (h *harness) play(script func(*faultserver.Exec)) *programs {
-	p := &programs{t: h.t, script: script, stop: make(chan struct{})}
+	broken chan faultserver.Break
+}
+
+// breaks breaks the connection, once.
+func (l *line) breaks(way faultserver.Break) {
+	select {
+	case l.broken <- way:
+	default:
+	}
+}
+
+// play has the programs of the Pods run from now on, until the end of the
+// test.
+func (h *harness) play() *programs {
+	h.t.Helper()
+	base, err := os.MkdirTemp("", "pods")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	p := &programs{t: h.t, base: base}
+	helper := filepath.Join(base, "bin", "gitlab-runner-helper")
+	if err := errors.Join(os.Mkdir(filepath.Dir(helper), 0o755), os.WriteFile(helper, []byte("#!/bin/sh\n"), 0o755)); err != nil {
+		h.t.Fatal(err)
+	}
+	p.path = filepath.Dir(helper) + ":" + os.Getenv("PATH")
+	h.t.Cleanup(func() {
+		endAll(h.t, p.mark())
+		p.checkRaces()
+		if err := os.RemoveAll(base); err != nil {
+			h.t.Error(err)
+		}
+	})
 	h.server.OnExec(p.exec)
 	return p
 }
 
+// mark is what every process of the Pods has in its environment.
+func (p *programs) mark() string { return "TENANT_EXECUTOR_TEST=" + p.base }
+
+// volume is the folder that stands for the driver's in a Pod.
+func (p *programs) volume(pod string) string { return filepath.Join(p.base, pod) }
+
+func (p *programs) environment(container string) []string {
+	return []string{
+		p.mark(), "PATH=" + p.path, "HOME=/", "CONTAINER=" + container,
+		"GORACE=atexit_sleep_ms=0 log_path=" + filepath.Join(p.base, "race"),
+	}
+}
+
+// checkRaces looks for what the race detector has said in an agent.
+func (p *programs) checkRaces() {
+	found, err := filepath.Glob(filepath.Join(p.base, "race.*"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, path := range found {
+		text, _ := os.ReadFile(path)
+		p.t.Errorf("the agent has a data race:\n%s", text)
+	}
+}
+
+// exec runs a command of the driver as a container would, with the Pod's
+// volume in its place.
 func (p *programs) exec(e *faultserver.Exec) {
-	switch {
-	case slices.Contains(e.Args, "setup"):
-		_, _ = io.Copy(io.Discard, e.Stdin)
-		e.Exit(p.setup)
-	case len(e.Args) == 7 && e.Args[2] == "start":
-		p.start(e)
-	case len(e.Args) == 7 && e.Args[2] == "stop":
-		p.end(e)
-	default:
-		p.t.Errorf("the Pod has no program for %q", e.Args)
-		e.Exit(127)
+	volume := p.volume(e.Pod)
+	if err := os.MkdirAll(volume, 0o755); err != nil {
+		p.t.Error(err)
 	}
+	args := slices.Clone(e.Args)
+	front := len(args) == 3 && args[0] == podFolder+"/podagent" && args[1] == "front"
+	for i, arg := range args {
+		if arg == podFolder || strings.HasPrefix(arg, podFolder+"/") {
+			args[i] = volume + strings.TrimPrefix(arg, podFolder)
+		}
+	}
+	l := &line{out: e.Stdout, in: e.Stdin, broken: make(chan faultserver.Break, 1)}
+	if front {
+		p.mu.Lock()
+		p.fronts++
+		n, change := p.fronts, p.line
+		p.mu.Unlock()
+		if change != nil {
+			change(n, l)
+		}
+	}
+	p.process(e, l, args)
 }
 
-// start reads the script, says that it has begun, and runs it.
-func (p *programs) start(e *faultserver.Exec) {
-	if p.before != nil && !p.before(e) {
+// process runs one process with an exec's streams. As a container runtime
+// does, it kills the process when the connection breaks, and that one alone.
+func (p *programs) process(e *faultserver.Exec, l *line, args []string) {
+	command := exec.Command(args[0], args[1:]...)
+	command.Dir, command.Env, command.Stderr = "/", p.environment(e.Container), e.Stderr
+	stdin, err1 := command.StdinPipe()
+	stdout, err2 := command.StdoutPipe()
+	if err := errors.Join(err1, err2); err != nil {
+		p.t.Error(err)
 		return
 	}
-	script, err := io.ReadAll(e.Stdin)
-	if err != nil || strconv.Itoa(len(script)) != e.Args[6] {
-		_, _ = io.WriteString(e.Stderr, strconv.Itoa(len(script))+" of "+e.Args[6]+" bytes of the script arrived\n")
-		e.Exit(1)
+	if err := command.Start(); err != nil {
+		e.Error("exec failed: " + err.Error())
 		return
 	}
-	p.mu.Lock()
-	p.started = append(p.started, stageStart{e.Container, string(script)})
-	p.mu.Unlock()
-	_, _ = io.WriteString(e.Stderr, "started "+e.Args[5]+"\n")
-	if p.script != nil {
-		p.script(e)
+	// What stands at an end of the line may hold on to it, but not to us.
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, _ = io.Copy(struct{ io.Writer }{l.out}, stdout)
+	}()
+	go func() {
+		_, _ = io.Copy(stdin, struct{ io.Reader }{l.in})
+		_ = stdin.Close()
+	}()
+	select {
+	case <-copied:
+		_ = command.Wait() // its state says how
+		e.Exit(max(command.ProcessState.ExitCode(), 0))
+		return
+	case way := <-l.broken:
+		e.Break(way)
+	case <-e.Gone():
+		e.WaitGone()
 	}
+	_ = command.Process.Kill() // it may have ended by itself
+	_ = command.Wait()
 }
 
-// end lets scripts that wait on stop go on.
-func (p *programs) end(e *faultserver.Exec) {
+// connections is how often an agent was connected to.
+func (p *programs) connections() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.stopped = append(p.stopped, stageStop{e.Container, e.Args[6]})
-	if len(p.stopped) == 1 {
-		close(p.stop)
+	return p.fronts
+}
+
+// onLine sets what becomes of further connections, counted from 1 again.
+func (p *programs) onLine(change func(n int, l *line)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.line, p.fronts = change, 0
+}
+
+// number reads a process's number out of the files of the one stage whose name
+// begins so: "pid" is its supervisor, "shell" its script.
+func (p *programs) number(stage, file string) int {
+	p.t.Helper()
+	found, err := filepath.Glob(filepath.Join(p.base, "job-*", "*", "stages", stage+"-*", file))
+	if err != nil || len(found) != 1 {
+		p.t.Fatalf("stage %s has the files %q (%v), want one", stage, found, err)
 	}
-}
-
-func (p *programs) starts() []stageStart {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.started)
-}
-
-func (p *programs) stops() []stageStop {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Clone(p.stopped)
+	text, err := os.ReadFile(found[0])
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	n, err := strconv.Atoi(string(text))
+	if err != nil || n < 2 {
+		p.t.Fatalf("%s holds %q", found[0], text)
+	}
+	return n
 }
 
 // theJob prepares the job's Pod and drops what prepare has said.

@@ -24,19 +24,22 @@ type Codes struct {
 // hand they may be left out: then they are the runner's own, 1 and 2.
 func ParseCodes(env map[string]string) (Codes, error) {
 	codes := Codes{Build: byHandBuild, System: byHandSystem}
-	for name, code := range map[string]*int{
-		api.BuildFailureExitCodeVariable:  &codes.Build,
-		api.SystemFailureExitCodeVariable: &codes.System,
+	for _, variable := range []struct {
+		name string
+		code *int
+	}{
+		{api.BuildFailureExitCodeVariable, &codes.Build},
+		{api.SystemFailureExitCodeVariable, &codes.System},
 	} {
-		text, set := env[name]
+		text, set := env[variable.name]
 		if !set {
 			continue
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > 255 {
-			return codes, fmt.Errorf("%s is %q: it has to be a number from 1 to 255, as GitLab Runner sets it", name, text)
+			return codes, fmt.Errorf("%s is %q: it has to be a number from 1 to 255, as GitLab Runner sets it", variable.name, text)
 		}
-		*code = n
+		*variable.code = n
 	}
 	if codes.Build == codes.System {
 		return codes, fmt.Errorf("%s and %s are both %d: they have to differ",

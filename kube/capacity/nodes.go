@@ -53,6 +53,8 @@ type Health struct {
 	// not, in the cluster's words.
 	Ready  bool
 	Reason string
+	// Since is since when it has been so, by the cluster's clock.
+	Since time.Time
 	// Joined is when the node joined the cluster.
 	Joined time.Time
 }
@@ -72,11 +74,13 @@ func (n *Nodes) Health(ctx context.Context, name string) (Health, error) {
 }
 
 func healthOf(node *corev1.Node) Health {
-	h := Health{Exists: true, Joined: node.CreationTimestamp.Time, Reason: "the node has not reported in yet"}
+	joined := node.CreationTimestamp.Time
+	h := Health{Exists: true, Reason: "the node has not reported in yet", Since: joined, Joined: joined}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			h.Ready = c.Status == corev1.ConditionTrue
 			h.Reason = c.Reason + ": " + c.Message
+			h.Since = c.LastTransitionTime.Time
 		}
 	}
 	return h

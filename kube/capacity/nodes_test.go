@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/socialweb-computer/tenant-executor/kube/capacity"
@@ -41,16 +42,17 @@ func TestCount(t *testing.T) {
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	server, nodes := newNodes(t)
-	server.SetNode("well", true)
-	server.SetNode("ill", false)
+	since := time.Now().Add(-time.Hour).Truncate(time.Second)
+	server.SetNodeSince("well", true, since)
+	server.SetNodeSince("ill", false, since)
 	server.SetNode("gone", true)
 	server.RemoveNode("gone")
 	for name, want := range map[string]capacity.Health{
-		"well": {Exists: true, Ready: true, Reason: "KubeletReady: kubelet is posting ready status"},
-		"ill":  {Exists: true, Reason: "NodeStatusUnknown: Kubelet stopped posting node status."},
+		"well": {Exists: true, Ready: true, Reason: "KubeletReady: kubelet is posting ready status", Since: since},
+		"ill":  {Exists: true, Reason: "NodeStatusUnknown: Kubelet stopped posting node status.", Since: since},
 		"gone": {},
 	} {
-		if got, err := nodes.Health(t.Context(), name); err != nil || got != want {
+		if got, err := nodes.Health(t.Context(), name); err != nil || !cmp.Equal(got, want) {
 			t.Errorf("%s: got %+v, %v", name, got, err)
 		}
 	}

@@ -259,11 +259,15 @@ func (e *Exec) end(status metav1.Status) {
 }
 
 // Status closes the output and sends text on the error stream, in the order in
-// which a kubelet does, and then closes the connection.
+// which a kubelet does, and closes the connection once the client has. To close
+// it before would reset it if the client has just sent a ping, and take with it
+// what is still on its way.
 func (e *Exec) Status(text []byte) {
 	e.ended = true
 	e.closeOutput()
 	_, _ = e.streams[corev1.StreamTypeError].Write(text)
+	_ = e.streams[corev1.StreamTypeError].Close()
+	e.WaitGone()
 	_ = e.conn.Close()
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -28,6 +30,14 @@ func AnswerStatus(code int, reason metav1.StatusReason, message string) Fault {
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
 			Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
 		})
+	}}
+}
+
+// PodNotFound is the apiserver's own word that there is no such Pod. A kubelet
+// that does not know it answers with plain text.
+func PodNotFound(name string) Fault {
+	return Fault{respond: func(_ *Server, w http.ResponseWriter, _ *http.Request) {
+		fail(w, apierrors.NewNotFound(corev1.Resource("pods"), name))
 	}}
 }
 

@@ -63,8 +63,12 @@ func Start(t testing.TB) *Server {
 }
 
 // URL is the address of the apiserver. It stays the same when the Server goes
-// down and up again.
-func (s *Server) URL() string { return "https://" + s.address }
+// down and up again, unless Move is called in between.
+func (s *Server) URL() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return "https://" + s.address
+}
 
 // Down closes the port and every connection, as an apiserver that is killed:
 // from now on connections are refused.
@@ -121,6 +125,19 @@ func (s *Server) Up(t testing.TB) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.web, s.address = web, listener.Addr().String()
+}
+
+// Move has the Server come back, when it goes Up again, at another port and
+// with another CA. What it stores has stayed.
+func (s *Server) Move(t testing.TB) {
+	t.Helper()
+	ca, err := newAuthority("another test CA")
+	if err != nil {
+		t.Fatalf("moving the server: %v", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ca, s.address = ca, "127.0.0.1:0"
 }
 
 // RefuseConnections resets the next n connections before a byte is exchanged.

@@ -98,13 +98,17 @@ func (s *Server) Pods() []corev1.Pod {
 	return all
 }
 
-// SetNode stores a node that is ready or not.
-func (s *Server) SetNode(name string, ready bool) {
+// SetNode stores a node that is ready or not, from now on.
+func (s *Server) SetNode(name string, ready bool) { s.SetNodeSince(name, ready, time.Now()) }
+
+// SetNodeSince stores a node that has been ready or not since a time.
+func (s *Server) SetNodeSince(name string, ready bool, since time.Time) {
 	node := &corev1.Node{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: newUID()},
 		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{
 			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status",
+			LastTransitionTime: metav1.NewTime(since.Truncate(time.Second)),
 		}}},
 	}
 	if !ready {

@@ -41,7 +41,9 @@ type Command struct {
 	// Args are the program and its arguments. The apiserver's audit log holds
 	// them, so nothing secret may be among them.
 	Args []string
-	// Stdin is what the command reads; nil for nothing at all.
+	// Stdin is what the command reads; nil for nothing at all. If it can be
+	// closed, it is once nothing more is read from it, so that whoever writes
+	// to the other end of a pipe does not wait in vain.
 	Stdin io.Reader
 	// Stdout and Stderr get what the command writes. They may be one writer;
 	// then one goroutine at a time writes to it. Nothing is written to them

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
@@ -16,9 +17,12 @@ type link struct {
 	course *course
 	frames *agent.Reader
 
-	// start and from open the connection.
-	start agent.Request
-	from  int64
+	// start and from open the connection; stopping is whether the stage is to
+	// be ended, with that grace.
+	start    agent.Request
+	from     int64
+	stopping bool
+	grace    time.Duration
 
 	sending sync.Mutex
 	to      io.Writer
@@ -26,6 +30,9 @@ type link struct {
 
 	// spoke is whether the agent has sent anything.
 	spoke bool
+	// held is set while the reader of the output holds up the connection:
+	// nothing is taken off it meanwhile.
+	held atomic.Bool
 }
 
 // silenceError says that the other side gave no sign of life.
@@ -47,6 +54,7 @@ func (l *link) serve(ctx context.Context, cancel context.CancelCauseFunc) (agent
 	alive := make(chan struct{}, 1)
 	l.busy.Go(func() { l.watch(ctx, cancel, alive) })
 	l.busy.Go(func() { l.open(ctx) })
+	l.busy.Go(func() { l.awaitStop(ctx, cancel) })
 
 	type end struct {
 		status agent.Status
@@ -54,7 +62,7 @@ func (l *link) serve(ctx context.Context, cancel context.CancelCauseFunc) (agent
 	}
 	over := make(chan end, 1)
 	l.busy.Go(func() {
-		status, err := l.receive(alive)
+		status, err := l.receive(ctx, alive)
 		over <- end{status, err}
 	})
 	select {
@@ -65,8 +73,7 @@ func (l *link) serve(ctx context.Context, cancel context.CancelCauseFunc) (agent
 	}
 }
 
-// open sends the request and the script, then passes on what the driver has to
-// say: signs of life, and a stop.
+// open sends the request and the script, then signs of life.
 func (l *link) open(ctx context.Context) {
 	c := l.course
 	if l.send(agent.Frame{Kind: agent.KindStart, Offset: uint64(l.from), Payload: l.start.Bytes()}) != nil {
@@ -80,18 +87,13 @@ func (l *link) open(ctx context.Context) {
 			}
 		}
 	}
-	if c.stopping && l.sendStop() != nil {
+	if l.stopping && l.sendStop(l.grace) != nil {
 		return
 	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case grace := <-c.stop:
-			c.stopping, c.grace = true, grace
-			if l.sendStop() != nil {
-				return
-			}
 		case <-c.follower.Clock.After(c.follower.Bounds.Silence / 3):
 			if l.send(agent.Frame{Kind: agent.KindAlive}) != nil {
 				return
@@ -100,11 +102,43 @@ func (l *link) open(ctx context.Context) {
 	}
 }
 
-func (l *link) sendStop() error {
-	return l.send(agent.Frame{Kind: agent.KindStop, Offset: uint64(l.course.grace / time.Millisecond)})
+// stopPatience is how long a connection that its reader holds up may take to
+// deliver a stop.
+const stopPatience = 3 * time.Second
+
+// awaitStop passes a stop on. A connection from which nothing is taken may be
+// stuck in the other direction too: a server of SPDY answers pings and takes
+// the input in the same goroutines (moby/spdystream, Connection.Serve). Then
+// the next connection delivers the stop.
+func (l *link) awaitStop(ctx context.Context, cancel context.CancelCauseFunc) {
+	c := l.course
+	var late <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case grace := <-c.stop:
+			c.stopping, c.grace = true, grace
+			l.busy.Go(func() { _ = l.sendStop(grace) }) // if it fails, the connection has ended
+		case <-late:
+			if l.held.Load() {
+				cancel(errHeld)
+				return
+			}
+		}
+		late = c.follower.Clock.After(stopPatience)
+	}
 }
 
-// watch ends the connection when nothing has come for too long.
+// errHeld ends a connection that may not have delivered a stop.
+var errHeld = errors.New("the connection is held up by the reader of the output")
+
+func (l *link) sendStop(grace time.Duration) error {
+	return l.send(agent.Frame{Kind: agent.KindStop, Offset: uint64(grace / time.Millisecond)})
+}
+
+// watch ends the connection when nothing has come for too long. A connection
+// that waits for the reader of the output stays: a stop still gets through.
 func (l *link) watch(ctx context.Context, cancel context.CancelCauseFunc, alive <-chan struct{}) {
 	silence := l.course.follower.Bounds.Silence
 	for {
@@ -113,6 +147,9 @@ func (l *link) watch(ctx context.Context, cancel context.CancelCauseFunc, alive 
 			return
 		case <-alive:
 		case <-l.course.follower.Clock.After(silence):
+			if l.held.Load() {
+				continue
+			}
 			cancel(&silenceError{after: silence})
 			return
 		}
@@ -120,19 +157,16 @@ func (l *link) watch(ctx context.Context, cancel context.CancelCauseFunc, alive 
 }
 
 // receive takes the agent's frames until the end of the stage.
-func (l *link) receive(alive chan<- struct{}) (agent.Status, error) {
+func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status, error) {
 	c := l.course
-	acked := c.printed
+	acked := c.taken
 	for {
 		frame, err := l.frames.Next()
 		if err != nil {
 			return agent.Status{}, &LostError{Err: err}
 		}
 		l.spoke = true
-		select {
-		case alive <- struct{}{}:
-		default:
-		}
+		sign(alive)
 		switch frame.Kind {
 		case agent.KindAlive:
 		case agent.KindBegun:
@@ -140,14 +174,19 @@ func (l *link) receive(alive chan<- struct{}) (agent.Status, error) {
 				return agent.Status{}, err
 			}
 		case agent.KindData:
-			if err := c.print(int64(frame.Offset), frame.Payload); err != nil {
+			before := c.taken
+			l.held.Store(true)
+			err := c.print(ctx, int64(frame.Offset), frame.Payload)
+			sign(alive)
+			l.held.Store(false)
+			if err != nil {
 				return agent.Status{}, err
 			}
-			if c.printed-acked >= ackEvery {
-				acked = c.printed
-				if err := l.send(agent.Frame{Kind: agent.KindAck, Offset: uint64(acked)}); err != nil {
-					return agent.Status{}, &LostError{Err: err}
-				}
+			if before-acked >= ackEvery {
+				acked = before // this frame may not be written yet
+				// If it does not get through, what comes next says why: perhaps
+				// the end, which the agent has sent before it went.
+				_ = l.send(agent.Frame{Kind: agent.KindAck, Offset: uint64(acked)})
 			}
 		case agent.KindEnd:
 			return c.end(int64(frame.Offset), frame.Payload)
@@ -162,15 +201,23 @@ func (l *link) receive(alive chan<- struct{}) (agent.Status, error) {
 	}
 }
 
+// sign leaves a sign of life, unless one is there already.
+func sign(alive chan<- struct{}) {
+	select {
+	case alive <- struct{}{}:
+	default:
+	}
+}
+
 // errGap says that the agent does not have the output from where it is wanted.
 var errGap = errors.New("output is missing")
 
 func (c *course) begin(from int64) error {
-	if from != c.printed {
+	if from != c.taken {
 		if c.begun || c.stage.Script != nil {
-			return &RefusedError{Text: fmt.Sprintf("the output from byte %d to %d is gone", c.printed, from)}
+			return &RefusedError{Text: fmt.Sprintf("the output from byte %d to %d is gone", c.taken, from)}
 		}
-		c.printed = from // attaching by hand takes what there is
+		c.taken = from // attaching by hand takes what there is
 	}
 	c.begun = true
 	return nil
@@ -178,23 +225,24 @@ func (c *course) begin(from int64) error {
 
 // print writes what is new of a frame. A frame that came before is passed
 // over; one that leaves a gap ends the connection, and the next one asks again.
-func (c *course) print(offset int64, payload []byte) error {
-	if !c.begun || offset > c.printed {
+func (c *course) print(ctx context.Context, offset int64, payload []byte) error {
+	if !c.begun || offset > c.taken {
 		return &LostError{Err: errGap}
 	}
-	if known := c.printed - offset; known < int64(len(payload)) {
-		n, err := c.stage.Output.Write(payload[known:])
-		c.printed += int64(n)
-		if err != nil {
-			return &outputError{err}
-		}
+	known := c.taken - offset
+	if known >= int64(len(payload)) {
+		return nil
 	}
+	if err := c.printer.hand(ctx, payload[known:]); err != nil {
+		return err
+	}
+	c.taken = offset + int64(len(payload))
 	return nil
 }
 
 // end accepts the end of the stage only when all output is there.
 func (c *course) end(total int64, payload []byte) (agent.Status, error) {
-	if !c.begun || total != c.printed {
+	if !c.begun || total != c.taken {
 		return agent.Status{}, &LostError{Err: errGap}
 	}
 	status, err := agent.ParseStatus(payload)

@@ -43,7 +43,7 @@ func TestRefusedUpgrades(t *testing.T) {
 			`the command did not start: 404 Not Found: unable to upgrade connection: container not found ("build")`},
 		{"container not there yet (500)", faultserver.Answer(http.StatusInternalServerError, `unable to upgrade connection: container not found ("build")`), true, false,
 			`the command did not start: 500 Internal Server Error: unable to upgrade connection: container not found ("build")`},
-		{"no such Pod", faultserver.AnswerStatus(http.StatusNotFound, metav1.StatusReasonNotFound, `pods "job" not found`), false, false,
+		{"no such Pod", faultserver.PodNotFound("job"), false, false,
 			`the command did not start: pods "job" not found`},
 		{"no right", faultserver.AnswerStatus(http.StatusForbidden, metav1.StatusReasonForbidden, `pods "job" is forbidden: User "driver" cannot create resource "pods/exec"`), false, true,
 			`the command did not start: pods "job" is forbidden: User "driver" cannot create resource "pods/exec"`},

@@ -135,6 +135,9 @@ func (s *session) stream(kind string) (httpstream.Stream, error) {
 // read any more; its status tells what there is to tell.
 func send(stream httpstream.Stream, from io.Reader) {
 	defer stream.Close() //nolint:errcheck // see above
+	if c, closes := from.(io.Closer); closes {
+		defer c.Close() //nolint:errcheck // it only lets go of a writer
+	}
 	// Only Read is passed on: a WriterTo would write everything in one frame,
 	// larger than SPDY allows.
 	_, _ = io.Copy(stream, struct{ io.Reader }{from})

@@ -28,7 +28,8 @@ type Stage struct {
 	// Umask and Path are those of agent.Request.
 	Umask int
 	Path  string
-	// Output gets the script's output.
+	// Output gets the script's output. A Write that has not returned when Run
+	// has to end is left behind.
 	Output io.Writer
 	// Offset is the first byte of the output that is wanted.
 	Offset int64
@@ -67,7 +68,7 @@ const noticeAfter = 5 * time.Second
 
 // Pauses between two tries to connect.
 const (
-	firstPause   = 100 * time.Millisecond
+	firstPause   = 20 * time.Millisecond
 	longestPause = 2 * time.Second
 )
 
@@ -75,8 +76,8 @@ const (
 type OutageError struct {
 	// Begun is whether the agent has said that the stage had begun.
 	Begun bool
-	// Printed is how many bytes of output had arrived.
-	Printed int64
+	// Arrived is how many bytes of output had arrived.
+	Arrived int64
 	After   time.Duration
 	Err     error
 }
@@ -85,13 +86,27 @@ type OutageError struct {
 func (e *OutageError) Error() string {
 	state := "it is not known whether the script has begun"
 	if e.Begun {
-		state = fmt.Sprintf("when last heard of, the script was running and had written %d bytes", e.Printed)
+		state = fmt.Sprintf("when last heard of, the script was running and had written %d bytes", e.Arrived)
 	}
 	return fmt.Sprintf("the stage could not be reached for %s; %s: %v", e.After.Round(time.Second), state, e.Err)
 }
 
 // Unwrap is the error of the last try.
 func (e *OutageError) Unwrap() error { return e.Err }
+
+// FinalError says that the stage cannot be followed, and that another
+// connection would not help.
+type FinalError struct {
+	// Begun is whether the agent has said that the stage had begun.
+	Begun bool
+	Err   error
+}
+
+// Error is what came in between.
+func (e *FinalError) Error() string { return e.Err.Error() }
+
+// Unwrap is what came in between.
+func (e *FinalError) Unwrap() error { return e.Err }
 
 // VanishedError says that the stage's files are gone: the container was
 // started anew, or its volume was emptied.
@@ -110,7 +125,18 @@ func (e *RefusedError) Error() string { return "the agent in the Pod: " + e.Text
 // stage's processes ended with that grace; Run still waits for the end. The
 // Status is there only if the agent has sent it.
 func (f *Follower) Run(ctx context.Context, stage Stage, stop <-chan time.Duration) (agent.Status, error) {
-	c := &course{follower: f, stage: stage, printed: stage.Offset, stop: stop, lastSeen: f.Clock.Now()}
+	c := &course{follower: f, stage: stage, taken: stage.Offset, stop: stop, lastSeen: f.Clock.Now(), printer: newPrinter(stage.Output)}
+	status, err := c.run(ctx)
+	// What has arrived comes before whatever is said of the end.
+	if late := c.printer.flush(ctx); err == nil {
+		err = late
+	}
+	return status, err
+}
+
+// run connects again and again, until the end of the stage is known.
+func (c *course) run(ctx context.Context) (agent.Status, error) {
+	f := c.follower
 	pause := firstPause
 	for {
 		before := c.lastSeen
@@ -124,7 +150,7 @@ func (f *Follower) Run(ctx context.Context, stage Stage, stop <-chan time.Durati
 		}
 		out := f.Clock.Now().Sub(c.lastSeen)
 		if final(err, out) {
-			return agent.Status{}, err
+			return agent.Status{}, &FinalError{Begun: c.begun, Err: err}
 		}
 		// The cluster may have moved: to another port, to other certificates.
 		f.Runner.cluster.Refind(err)
@@ -132,7 +158,7 @@ func (f *Follower) Run(ctx context.Context, stage Stage, stop <-chan time.Durati
 			pause = firstPause
 		}
 		if out > f.Bounds.Outage {
-			return agent.Status{}, &OutageError{Begun: c.begun, Printed: c.printed, After: out, Err: err}
+			return agent.Status{}, &OutageError{Begun: c.begun, Arrived: c.taken, After: out, Err: err}
 		}
 		c.broken(err)
 		select {
@@ -166,6 +192,16 @@ func final(err error, outage time.Duration) bool {
 	return false
 }
 
+// newPrinter prints to out.
+func newPrinter(out io.Writer) *printer {
+	return &printer{write: func(p []byte) error {
+		if _, err := out.Write(p); err != nil {
+			return &outputError{err}
+		}
+		return nil
+	}}
+}
+
 // outputError says that the output could not be written where it was to go.
 type outputError struct{ err error }
 
@@ -178,8 +214,11 @@ type course struct {
 	stage    Stage
 	stop     <-chan time.Duration
 
-	begun    bool
-	printed  int64
+	begun bool
+	// taken is how many bytes of output have been handed to the printer.
+	taken   int64
+	printer *printer
+
 	grace    time.Duration
 	stopping bool
 
@@ -188,7 +227,8 @@ type course struct {
 }
 
 func (c *course) broken(err error) {
-	if !c.said && c.follower.Clock.Now().Sub(c.lastSeen) >= noticeAfter {
+	// While nobody reads there is nobody to tell.
+	if !c.said && c.follower.Clock.Now().Sub(c.lastSeen) >= noticeAfter && c.printer.idle() {
 		c.said = true
 		c.follower.Broken(err)
 	}
@@ -197,7 +237,7 @@ func (c *course) broken(err error) {
 // restored ends an outage, if there was one.
 func (c *course) restored() {
 	now := c.follower.Clock.Now()
-	if c.said {
+	if c.said && c.printer.idle() {
 		c.said = false
 		c.follower.Restored(now.Sub(c.lastSeen))
 	}
@@ -242,7 +282,7 @@ func (c *course) connect(ctx context.Context) (agent.Status, error) {
 		_ = out.CloseWithError(err)
 		_ = in.CloseWithError(err)
 	}()
-	l := &link{course: c, frames: agent.NewReader(fromAgent), to: toAgent, start: c.request(), from: c.printed}
+	l := &link{course: c, frames: agent.NewReader(fromAgent), to: toAgent, start: c.request(), from: c.taken, stopping: c.stopping, grace: c.grace}
 	status, err := l.serve(ctx, cancel)
 	// Nothing of this connection may be at work while the next one is.
 	cancel(err)

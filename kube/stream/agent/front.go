@@ -3,8 +3,8 @@ package agent
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -57,6 +57,11 @@ func (f *Front) Run() error {
 		}
 	}
 	if err := f.ensureSupervisor(); err != nil {
+		return f.refuse(err)
+	}
+	// Where the output is to go on, it has been printed until then. The
+	// connection before this one may have broken before it could say so.
+	if err := f.acknowledge(offset); err != nil {
 		return f.refuse(err)
 	}
 	from, err := available(string(f.folder))
@@ -137,10 +142,8 @@ func (f *Front) listen(frames *Reader) error {
 		f.heard.Store(time.Now().UnixNano())
 		switch frame.Kind {
 		case KindAck:
-			if int64(frame.Offset) > readAck(string(f.folder)) {
-				if err := writeAck(string(f.folder), int64(frame.Offset)); err != nil {
-					return err
-				}
+			if err := f.acknowledge(int64(frame.Offset)); err != nil {
+				return err
 			}
 		case KindStop:
 			if err := f.stop(int64(frame.Offset)); err != nil {
@@ -154,6 +157,14 @@ func (f *Front) listen(frames *Reader) error {
 	}
 }
 
+// acknowledge notes that the output below offset has been printed.
+func (f *Front) acknowledge(offset int64) error {
+	if offset <= readAck(string(f.folder)) {
+		return nil
+	}
+	return writeAck(string(f.folder), offset)
+}
+
 // stop asks the supervisor to end the stage's processes.
 func (f *Front) stop(milliseconds int64) error {
 	lock, free, err := f.folder.lock()
@@ -163,10 +174,13 @@ func (f *Front) stop(milliseconds int64) error {
 	if free {
 		return lock.Close() // no supervisor, nothing to stop
 	}
-	if err := os.WriteFile(f.folder.path("stop"), []byte(strconv.FormatInt(milliseconds, 10)), fileMode); err != nil {
+	if err := f.folder.askStop(milliseconds); err != nil {
 		return err
 	}
 	pid, err := f.folder.readNumber("pid")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the supervisor looks for the stop once it is ready for TERM
+	}
 	if err != nil {
 		return err
 	}

@@ -37,21 +37,55 @@ type connection struct {
 	frames *agent.Reader
 	from   *io.PipeReader
 	done   chan error
+	ended  chan struct{}
 }
 
 func connect(t *testing.T, root string) *connection {
 	t.Helper()
 	in, to := io.Pipe()
 	from, out := io.Pipe()
-	c := &connection{t: t, to: to, from: from, frames: agent.NewReader(from), done: make(chan error, 1)}
+	c := &connection{t: t, to: to, from: from, frames: agent.NewReader(from), done: make(chan error, 1), ended: make(chan struct{})}
 	go func() {
 		err := (&agent.Front{Root: root, In: in, Out: out, Spawn: agent.Spawn}).Run()
 		_ = out.Close()
 		_ = in.Close()
 		c.done <- err
+		close(c.ended)
 	}()
-	t.Cleanup(c.cut)
+	t.Cleanup(func() {
+		c.cut()
+		<-c.ended
+		endStages(t, root)
+	})
 	return c
+}
+
+// endStages kills what a test's stages have left: their scripts and their
+// supervisors.
+func endStages(t *testing.T, root string) {
+	t.Helper()
+	for _, name := range []string{"shell", "pid"} {
+		found, err := filepath.Glob(filepath.Join(root, "stages", "*", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range found {
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if pid, err := strconv.Atoi(string(text)); err == nil && pid > 1 {
+				// Each leads a session, and with it a group.
+				waitFor(t, "the end of "+path, func() bool { return syscall.Kill(-pid, syscall.SIGKILL) != nil || dead(pid) })
+			}
+		}
+	}
+}
+
+// dead says whether a process is no more than a zombie.
+func dead(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || bytes.Contains(stat, []byte(") Z "))
 }
 
 // cut ends the connection as a lost network does: both ways at once.

@@ -61,8 +61,7 @@ func Spawn(folder string, lock *os.File) error {
 	if err != nil {
 		return err
 	}
-	defer process.Release() //nolint:errcheck // it is not waited for
-	return stageFolder(folder).writeNumber("pid", process.Pid)
+	return process.Release() // it is not waited for
 }
 
 // verify checks that a file is what was sent.

@@ -69,20 +69,33 @@ func readProcess(pid int) (process, error) {
 	return process{parent: parent, session: session, dead: fields[0] == "Z" || fields[0] == "X"}, errors.Join(err1, err2)
 }
 
-// endSession kills the processes of a session whose supervisor is gone. Those
-// that made a session of their own cannot be found any more.
+// endSession kills the processes of a session whose supervisor is gone, until
+// none is left. Those that made a session of their own cannot be found any
+// more.
 func endSession(session int) {
+	for started := time.Now(); time.Since(started) < killPatience; time.Sleep(treePause) {
+		if killSession(session) == 0 {
+			return
+		}
+	}
+}
+
+// killSession kills a session's processes and says how many it found.
+func killSession(session int) int {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return
+		return 0
 	}
+	found := 0
 	for _, entry := range entries {
 		if pid, err := strconv.Atoi(entry.Name()); err == nil {
 			if p, err := readProcess(pid); err == nil && p.session == session && !p.dead {
+				found++
 				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended meanwhile
 			}
 		}
 	}
+	return found
 }
 
 // Times of endTree.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"syscall"
+	"time"
 )
 
 // stageFolder is the folder of one stage:
@@ -21,7 +22,7 @@ import (
 //	shell    the shell's process, and its session
 //	begun    made just before the shell starts: the script may have run
 //	out.N    the output, a piece a file
-//	ack      how much of the output has been printed
+//	ack      how much of the output has been printed; there from the start
 //	stop     the grace in milliseconds, once the stage is to be ended
 //	status   how it ended
 type stageFolder string
@@ -67,6 +68,10 @@ func (s stageFolder) create(r Request, script io.Reader) error {
 	// The status has its place on the disk from the start, so that a full disk
 	// can be told.
 	if err := os.WriteFile(filepath.Join(temp, "status.new"), make([]byte, statusRoom), fileMode); err != nil {
+		return err
+	}
+	// So has the acknowledgement: what is kept can be sent all the same.
+	if err := writeAck(temp, 0); err != nil {
 		return err
 	}
 	// Renaming onto a folder with files in it fails: then somebody else was
@@ -162,6 +167,33 @@ func (s stageFolder) readNumber(name string) (int, error) {
 		return 0, errRecord
 	}
 	return n, nil
+}
+
+// askStop writes down that the stage is to be ended, whole or not at all.
+func (s stageFolder) askStop(milliseconds int64) error {
+	if err := os.WriteFile(s.path("stop.new"), []byte(strconv.FormatInt(milliseconds, 10)), fileMode); err != nil {
+		return err
+	}
+	return os.Rename(s.path("stop.new"), s.path("stop"))
+}
+
+func (s stageFolder) stopAsked() bool {
+	_, err := os.Stat(s.path("stop"))
+	return err == nil
+}
+
+// stopGrace is how long the processes of a stage that is to be ended have
+// between TERM and KILL.
+func (s stageFolder) stopGrace() (time.Duration, error) {
+	b, err := os.ReadFile(s.path("stop"))
+	if err != nil {
+		return 0, err
+	}
+	milliseconds, err := strconv.ParseInt(string(b), 10, 64)
+	if err != nil || milliseconds < 0 {
+		return 0, errRecord
+	}
+	return time.Duration(milliseconds) * time.Millisecond, nil
 }
 
 // lastWords is what a supervisor that failed has said.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -66,6 +65,14 @@ func (v *supervisor) run() error {
 	}
 	terms := make(chan os.Signal, 1)
 	signal.Notify(terms, syscall.SIGTERM)
+	// From here on a front can send TERM. A stop that it was asked for before
+	// is in its file.
+	if err := v.folder.writeNumber("pid", os.Getpid()); err != nil {
+		return err
+	}
+	if v.folder.stopAsked() {
+		terms <- syscall.SIGTERM
+	}
 	if err := v.folder.begin(); err != nil {
 		return err
 	}
@@ -299,16 +306,14 @@ func (v *supervisor) stopOn(terms <-chan os.Signal, stopped chan<- struct{}) {
 	close(stopped)
 }
 
+// grace is what the stop that was asked for leaves the processes; none if that
+// cannot be read.
 func (v *supervisor) grace() time.Duration {
-	b, err := os.ReadFile(v.folder.path("stop"))
+	grace, err := v.folder.stopGrace()
 	if err != nil {
 		return 0
 	}
-	milliseconds, err := strconv.ParseInt(string(b), 10, 64)
-	if err != nil || milliseconds < 0 {
-		return 0
-	}
-	return time.Duration(milliseconds) * time.Millisecond
+	return grace
 }
 
 // reap waits for every child, the shell and the orphans that the supervisor

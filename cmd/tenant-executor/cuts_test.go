@@ -1,0 +1,58 @@
+package main_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/socialweb-computer/tenant-executor/kube/faultserver"
+)
+
+// The connection is cut a thousand times while two million lines come through,
+// each time after a number of bytes that chance decides, and in a way that it
+// decides too (less under the race detector). The seed is fixed, so that a failure can be seen again.
+func TestThousandCuts(t *testing.T) {
+	t.Parallel()
+	const (
+		count = 2_000_000 / fewer
+		// About half of the connections end within their first full frame and
+		// bring nothing.
+		longest = 110 << 10
+		most    = 510 / fewer
+	)
+	quick := []faultserver.Break{faultserver.CloseStreams, faultserver.GoAway, faultserver.ResetStreams, faultserver.FIN, faultserver.RST}
+	want := sha256.Sum256([]byte(numbers(count)))
+	cuts := make(chan int, 2)
+	t.Run("at once", func(t *testing.T) {
+		for seed := range uint64(2) {
+			t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+				t.Parallel()
+				h := newHarness(t)
+				p := h.play()
+				h.theJob()
+				h.env["TENANT_EXECUTOR_POD"] = h.server.Pods()[0].Name
+				chance := rand.New(rand.NewPCG(seed, seed))
+				p.onLine(func(n int, l *line) {
+					if n <= most {
+						l.cutOut(chance.IntN(longest), quick[chance.IntN(len(quick))])
+					}
+				})
+				got := h.run("build_script", h.counted()+fmt.Sprintf("seq 1 %d; exit 42", count))
+				if file := h.exitCodeFile(); got.code != buildCode || file != "42\n" {
+					t.Errorf("exit code %d, and the runner was handed %q", got.code, file)
+				}
+				if sha256.Sum256([]byte(got.stdout)) != want {
+					t.Errorf("%d bytes of output are not the script's %d", len(got.stdout), len(numbers(count)))
+				}
+				h.expectStarts(1)
+				cuts <- p.connections() - 1
+			})
+		}
+	})
+	if total := <-cuts + <-cuts; total < 1000/fewer {
+		t.Errorf("the connection was cut %d times, want %d", total, 1000/fewer)
+	} else {
+		t.Logf("the connection was cut %d times", total)
+	}
+}

@@ -1,0 +1,66 @@
+package main_test
+
+import (
+	"net/http"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/socialweb-computer/tenant-executor/kube/faultserver"
+)
+
+// What a cluster answers while it comes back, after the connection to a stage
+// was lost, is not taken for its word on the stage.
+func TestReconnectThroughTroubles(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]faultserver.Fault{
+		"error dialing backend": faultserver.AnswerStatus(http.StatusInternalServerError, metav1.StatusReasonInternalError, "error dialing backend: EOF"),
+		"bad gateway":           faultserver.Answer(http.StatusBadGateway, "Bad Gateway"),
+		"apiserver starts":      faultserver.Answer(http.StatusServiceUnavailable, "starting"),
+		"roles not read yet":    faultserver.AnswerStatus(http.StatusForbidden, metav1.StatusReasonForbidden, noRight),
+		"kubelet starts":        faultserver.Answer(http.StatusNotFound, "pod does not exist"),
+		"container unknown yet": faultserver.Answer(http.StatusNotFound, `unable to upgrade connection: container not found ("build")`),
+		"reset":                 faultserver.Reset(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			p := h.play()
+			h.theJob()
+			opened := make(chan *line, 100)
+			p.onLine(func(_ int, l *line) { opened <- l })
+			stage := h.startRun("build_script", h.waiting(h.folder+"/gate")+"exit 42")
+			stage.stdout.waitFor(t, "step 1\n")
+			h.server.Fail(4, "create", "pods/exec", fault)
+			(<-opened).breaks(faultserver.RST)
+			<-opened
+			h.write("gate", "")
+			h.expect(stage.wait(), buildCode, "step 1\n", "")
+			if code := h.exitCodeFile(); code != "42\n" {
+				t.Errorf("the runner was handed %q", code)
+			}
+			h.expectStarts(1)
+		})
+	}
+}
+
+// A setup that starts and then stays silent, as over a node's connection that
+// is half there, is tried again.
+func TestPrepareThatHearsNothing(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	p := h.play()
+	first := true
+	h.server.OnExec(func(e *faultserver.Exec) {
+		if first {
+			first = false
+			e.WaitGone()
+			return
+		}
+		p.exec(e)
+	})
+	h.expect(h.stage("prepare"), 0, lines(using, ready), "")
+	if n := len(h.server.Execs()); n != 2 {
+		t.Errorf("%d commands were started, want 2", n)
+	}
+}
