@@ -51,7 +51,8 @@ func New(env Environment) *cobra.Command {
 kube-controller-manager and kube-scheduler as processes of the host, and nodes
 with a real kubelet, containerd and runc in namespaces of their own. A gateway
 boots nodes when Pods need them and drops all of them when nothing has run for a
-while. A registry on the host holds images for jobs.
+while. A registry on the host holds images for jobs. A second API, the kcp side,
+tells where the cluster is.
 
 It needs root, Debian's containerd, runc and CNI plugins (localtenant deps), and
 no network.`,
@@ -59,6 +60,7 @@ no network.`,
   localtenant build                # once: Kubernetes, about 16 minutes
   localtenant up                   # a cluster with no nodes
   export KUBECONFIG=$(localtenant kubeconfig)
+  localtenant driver-config > driver.toml
   localtenant status
   localtenant node list
   localtenant down                 # and nothing is left
@@ -89,8 +91,8 @@ no network.`,
 			root.AddCommand(verb)
 		}
 	}
-	grouped("cluster", c.deps(), c.build(), c.up(), c.down(), c.status(), c.kubeconfig(), c.leftovers())
-	grouped("change", c.node(), c.apiserver(), c.gateway(), c.registry())
+	grouped("cluster", c.deps(), c.build(), c.up(), c.down(), c.status(), c.kubeconfig(), c.driverConfig(), c.leftovers())
+	grouped("change", c.node(), c.apiserver(), c.kcp(), c.gateway(), c.registry(), c.fault())
 	grouped("inside", c.serve(), c.guest())
 	return root
 }
