@@ -18,14 +18,21 @@ type Settings struct {
 	Wait       Wait       `toml:"wait" doc:"How long prepare waits, phase by phase. Times are written as 90s, 10m, 1h30m."`
 	Run        Run        `toml:"run" doc:"How a stage is watched and ended."`
 	Cleanup    Cleanup    `toml:"cleanup" doc:"How cleanup ends. It has to fit in the runner's shutdown_timeout (30 s by default)."`
+	State      State      `toml:"state" doc:"What the driver keeps on this host from one job to the next: only what the cluster cannot keep."`
 }
 
-// Cluster is how to reach the cluster.
+// Cluster is how to reach the cluster. Exactly one of URL, DiscoverCluster and
+// InCluster is set.
 type Cluster struct {
-	URL      string `toml:"url" example:"https://127.0.0.1:36443" doc:"Address of the tenant cluster's apiserver: https, on the loopback interface of this host, without a path. It stands in .status.url of the Cluster object."`
-	CAFile   string `toml:"ca_file" example:"/etc/tenant-executor/ca.crt" doc:"File with the certificate of the cluster's CA (PEM)."`
-	CertFile string `toml:"cert_file" example:"/etc/tenant-executor/client.crt" doc:"File with the driver's client certificate (PEM), signed by that CA."`
-	KeyFile  string `toml:"key_file" example:"/etc/tenant-executor/client.key" doc:"File with the key of the client certificate (PEM), readable by the runner's user alone."`
+	URL                string `toml:"url" example:"https://127.0.0.1:36443" doc:"Address of the tenant cluster's apiserver: https, on the loopback interface of this host, without a path. It stands in .status.url of the Cluster object. One of url, discover_cluster and in_cluster has to be set."`
+	DiscoverCluster    string `toml:"discover_cluster" example:"my-cluster" doc:"Instead of url: name of the Cluster object on the kcp side. Its .status.url is read at the start of each job, and again when nobody answers there."`
+	DiscoverKubeconfig string `toml:"discover_kubeconfig" example:"/etc/tenant-executor/kcp.kubeconfig" doc:"With discover_cluster: kubeconfig of the workspace that the Cluster object is in. Its user needs the right to get the object."`
+	DiscoverContext    string `toml:"discover_context" example:"my-workspace" doc:"With discover_cluster: context of that kubeconfig, if not the current one."`
+	DiscoverResource   string `toml:"discover_resource" example:"clusters.example.com" doc:"With discover_cluster: resource and API group of the Cluster object. Needed only where several groups serve clusters."`
+	InCluster          bool   `toml:"in_cluster" example:"true" doc:"Instead of url: the driver runs in a Pod of the tenant cluster itself and takes the Pod's address of the cluster and its service account. See examples/in-cluster-runner.yaml for what it costs."`
+	CAFile             string `toml:"ca_file" example:"/etc/tenant-executor/ca.crt" doc:"File with the certificate of the cluster's CA (PEM). The three files are needed unless in_cluster is set."`
+	CertFile           string `toml:"cert_file" example:"/etc/tenant-executor/client.crt" doc:"File with the driver's client certificate (PEM). It is read again for each connection, so it may be replaced at any time."`
+	KeyFile            string `toml:"key_file" example:"/etc/tenant-executor/client.key" doc:"File with the key of the client certificate (PEM), which nobody but its owner may read (mode 0600)."`
 }
 
 // Kubernetes is what the Pod of a job is made of.
@@ -82,6 +89,11 @@ type Run struct {
 // Cleanup is how cleanup ends.
 type Cleanup struct {
 	Timeout Duration `toml:"timeout" default:"20s" doc:"How long cleanup tries to reach the cluster."`
+}
+
+// State is what the driver keeps on the host.
+type State struct {
+	Dir string `toml:"dir" default:"/var/lib/tenant-executor" doc:"Folder for it. It is made if it is not there; the runner's user has to be able to write to it. Runners of one host may share it."`
 }
 
 // Duration is a time as the file writes it: "90s", "10m". Parse has checked
