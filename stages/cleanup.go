@@ -21,6 +21,7 @@ const quickGrace = time.Second
 // of the earlier stages, may be called again, and does not wait for the Pods'
 // end: the runner gives it little time when it shuts down.
 func (d *Driver) Cleanup(ctx context.Context) error {
+	d.warnOfExpiry()
 	ctx, cancel := context.WithTimeout(ctx, d.settings.Cleanup.Timeout.Value())
 	defer cancel()
 	list, err := d.pods.List(ctx, d.settings.Kubernetes.Namespace, pod.Selector(d.job))

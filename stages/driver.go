@@ -4,6 +4,7 @@ package stages
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
+	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
 
 // requestBudget is how long a single request to the cluster is repeated while
@@ -29,6 +31,7 @@ type Driver struct {
 	hint  string
 	log   joblog.Log
 	clock pods.Clock
+	state *state.Folder
 
 	cluster *cluster.Client
 	pods    *pods.Client
@@ -39,33 +42,24 @@ type Driver struct {
 // Parts are what a Driver is made of.
 type Parts struct {
 	Settings settings.Settings
-	// Cluster reads the cluster's settings anew: it may move while a stage
-	// runs.
-	Cluster func() (settings.Cluster, error)
-	Job     job.Job
+	// Find says where the cluster is; it may move while a stage runs.
+	Find cluster.Find
+	// State is the folder on this host, nil where there is none.
+	State *state.Folder
+	Job   job.Job
 	// PodName is the name that config chose for this attempt's Pod, "" where
 	// no config ran.
 	PodName string
 	Log     joblog.Log
 	Clock   pods.Clock
-	// Version of the driver, which the cluster's audit log shows.
-	Version string
 }
 
-// New makes a Driver. It reads the certificates; it sends nothing yet.
-func New(p Parts) (*Driver, error) {
-	c, err := cluster.Connect(func() (cluster.Config, error) {
-		found, err := p.Cluster()
-		return cluster.Config{
-			URL:       found.URL,
-			CAFile:    found.CAFile,
-			CertFile:  found.CertFile,
-			KeyFile:   found.KeyFile,
-			UserAgent: "tenant-executor/" + p.Version,
-		}, err
-	})
+// New makes a Driver. It finds the cluster and reads the certificates; it asks
+// the cluster for nothing yet.
+func New(ctx context.Context, p Parts) (*Driver, error) {
+	c, err := cluster.Connect(ctx, p.Find)
 	if err != nil {
-		return nil, failure.Wrap(failure.Settings, err, "the cluster's certificates")
+		return nil, connectFailure(err)
 	}
 	hint := p.PodName
 	if !strings.HasPrefix(hint, p.Job.PodName("")) {
@@ -78,6 +72,7 @@ func New(p Parts) (*Driver, error) {
 		hint:     hint,
 		log:      p.Log,
 		clock:    p.Clock,
+		state:    p.State,
 		cluster:  c,
 		pods:     pods.NewClient(c, requestBudget),
 		nodes:    capacity.NewNodes(c, requestBudget),
@@ -93,6 +88,9 @@ func (d *Driver) requestFailure(err error) error {
 		cause = failure.Access
 	case cluster.Transient(err):
 		cause = failure.Unreachable
+	}
+	if trouble := d.cluster.Trouble(); trouble != nil {
+		err = fmt.Errorf("%w (%w)", err, trouble)
 	}
 	return failure.Wrap(cause, err, "the tenant cluster at %s", d.cluster.URL())
 }

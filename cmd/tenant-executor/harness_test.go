@@ -72,6 +72,7 @@ func newHarness(t *testing.T) *harness {
 		"run.poll":                "1s",
 		"run.node_lost":           "1s",
 		"run.cancel_grace":        "3s",
+		"state.dir":               filepath.Join(h.folder, "state"),
 	}
 	h.job = map[string]any{
 		"id": 4711, "token": canaryToken,

@@ -40,8 +40,7 @@ func alerted(err error) bool {
 func Foreign(err error) bool {
 	var verification *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
-	var alert tls.AlertError
-	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &alert) || apierrors.IsUnauthorized(err)
+	return errors.As(err, &verification) || errors.As(err, &authority) || alerted(err) || apierrors.IsUnauthorized(err)
 }
 
 // Transient says whether the same request may succeed a little later: the

@@ -26,7 +26,7 @@ func Retry(ctx context.Context, budget time.Duration, request func(context.Conte
 // Retry is the function of that name for requests to this cluster: before each
 // further try it is looked up where the cluster is.
 func (c *Client) Retry(ctx context.Context, budget time.Duration, request func(context.Context) error) error {
-	return RetryIf(ctx, budget, func(err error) bool { return c.Refind(err) || Transient(err) }, request)
+	return RetryIf(ctx, budget, func(err error) bool { return c.Refind(ctx, err) || Transient(err) }, request)
 }
 
 // Settling is how long "forbidden" may come from an apiserver that has just

@@ -127,7 +127,7 @@ func (f *Follower) Run(ctx context.Context, stage Stage, stop <-chan time.Durati
 			return agent.Status{}, err
 		}
 		// The cluster may have moved: to another port, to other certificates.
-		f.Runner.cluster.Refind(err)
+		f.Runner.cluster.Refind(ctx, err)
 		if c.lastSeen != before {
 			pause = firstPause
 		}
