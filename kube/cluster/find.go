@@ -105,13 +105,10 @@ func (d Discovery) remembered() memo {
 // is not known.
 func (d Discovery) Remembered() string { return d.remembered().URL }
 
-// Limits of a look-up. The kcp side is on this host: what takes longer does
-// not come.
-const (
-	askTimeout = 5 * time.Second
-	// askBudget is for a kcp side that restarts while no address is known.
-	askBudget = 15 * time.Second
-)
+// askBudget bounds a look-up, with its repetitions where nothing else is known.
+// The kcp side is on this host: what takes longer does not come. The runner
+// tries prepare three times.
+const askBudget = 5 * time.Second
 
 // Find asks the kcp side where the cluster is. If that does not answer, it is
 // where it was last; fallen is then why it was not asked. The error is a
@@ -122,20 +119,14 @@ func (d Discovery) Find(ctx context.Context) (url string, fallen, err error) {
 		return "", nil, err
 	}
 	known := d.remembered()
-	budget := askBudget
-	if known.URL != "" {
-		budget = askTimeout
-	}
 	var found memo
 	tries := 0
 	// The second try is for a connection that an earlier look-up of this
 	// process has left, and that is dead by now.
 	again := func(err error) bool { return silent(err) && (known.URL == "" || tries < 2) }
-	err = RetryIf(ctx, budget, again, func(ctx context.Context) (err error) {
+	err = RetryIf(ctx, askBudget, again, func(ctx context.Context) (err error) {
 		tries++
-		limited, cancel := context.WithTimeout(ctx, askTimeout)
-		defer cancel()
-		found, err = server.find(limited, known.Resource)
+		found, err = server.find(ctx, known.Resource)
 		return err
 	})
 	switch {
