@@ -107,12 +107,15 @@ namespace = %q
 helper_image = %q
 pull_policy = "if-not-present"
 
+[state]
+dir = %q
+
 [run]
 cancel_grace = "1s"
 poll = "1s"
 %s`, status.URL,
 		filepath.Join(status.AccessDir, "ca.crt"), filepath.Join(status.AccessDir, "client.crt"), filepath.Join(status.AccessDir, "client.key"),
-		namespace, b.Image("helper"), more)
+		namespace, b.Image("helper"), filepath.Join(b.dir, "state"), more)
 	path := filepath.Join(b.dir, "driver-"+rand.Text()+".toml")
 	return path, os.WriteFile(path, []byte(text), 0o600)
 }
