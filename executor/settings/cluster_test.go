@@ -1,8 +1,12 @@
 package settings_test
 
 import (
+	"os"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 )
@@ -56,4 +60,27 @@ func TestWaysToTheCluster(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The example of a runner in a Pod carries a whole configuration file.
+func TestConfigurationInTheManifest(t *testing.T) {
+	text, err := os.ReadFile("../../examples/in-cluster-runner.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, document := range strings.Split(string(text), "\n---\n") {
+		var config corev1.ConfigMap
+		if !strings.Contains(document, "kind: ConfigMap") {
+			continue
+		}
+		if err := yaml.UnmarshalStrict([]byte(document), &config); err != nil {
+			t.Fatal(err)
+		}
+		s, err := settings.Parse("config.toml", []byte(config.Data["config.toml"]))
+		if err != nil || !s.Cluster.InCluster {
+			t.Errorf("%+v, %v", s.Cluster, err)
+		}
+		return
+	}
+	t.Error("the manifest has no ConfigMap")
 }
