@@ -155,20 +155,20 @@ func TestCertificatesAreReadForEachConnection(t *testing.T) {
 	t.Parallel()
 	server := faultserver.Start(t)
 	files, fresh := server.ForeignClient(t), server.Credentials(t)
-	c := connect(t, server, files)
-	if string(c.Config().CertData) != read(t, files.CertFile) {
+	execs, requests := connect(t, server, files), connect(t, server, files)
+	if string(execs.Config().CertData) != read(t, files.CertFile) {
 		t.Fatal("the connection has not the certificate of the file")
 	}
 	write(t, files.CertFile, read(t, fresh.CertFile))
-	if got := string(c.Config().CertData); got == read(t, files.CertFile) {
+	if got := string(execs.Config().CertData); got == read(t, files.CertFile) {
 		t.Error("a certificate without its key was taken")
 	}
 	write(t, files.KeyFile, read(t, fresh.KeyFile))
-	if err := c.Retry(t.Context(), time.Minute, func(ctx context.Context) error { return list(ctx, c) }); err != nil {
-		t.Errorf("with the new certificate: %v", err)
-	}
-	if got := c.Config(); string(got.CertData) != read(t, fresh.CertFile) || string(got.KeyData) != read(t, fresh.KeyFile) {
+	if got := execs.Config(); string(got.CertData) != read(t, fresh.CertFile) || string(got.KeyData) != read(t, fresh.KeyFile) {
 		t.Error("the connection has not the new certificate")
+	}
+	if err := requests.Retry(t.Context(), time.Minute, func(ctx context.Context) error { return list(ctx, requests) }); err != nil {
+		t.Errorf("with the new certificate: %v", err)
 	}
 }
 
