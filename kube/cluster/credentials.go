@@ -89,30 +89,14 @@ func readCredentials(c Config, now time.Time) (credentials, error) {
 		return credentials{}, &FileError{Path: c.CertFile, Err: fmt.Errorf("with the key %s: %w", c.KeyFile, err)}
 	}
 	found.until = pair.Leaf.NotAfter
-	return found, checkPair(c, pair, found.ca, now)
+	return found, checkValidity(c, pair.Leaf, now)
 }
 
-// checkPair says why the cluster cannot accept the client certificate.
-func checkPair(c Config, pair tls.Certificate, ca string, now time.Time) error {
-	leaf := pair.Leaf
+// checkValidity refuses a client certificate whose time has passed or has not
+// come.
+func checkValidity(c Config, leaf *x509.Certificate, now time.Time) error {
 	if now.Before(leaf.NotBefore) || now.After(leaf.NotAfter) {
 		return &FileError{Path: c.CertFile, Err: &ValidityError{NotBefore: leaf.NotBefore, NotAfter: leaf.NotAfter, Now: now, config: c}}
-	}
-	// A cluster may have one CA for servers and another for clients, so a
-	// certificate of a CA that is not in CAFile proves nothing; diagnose asks the
-	// server. But a CA of the same name with another key is one that has
-	// been replaced.
-	var namesake error
-	for _, authority := range certificates(ca) {
-		if !bytes.Equal(authority.RawSubject, leaf.RawIssuer) {
-			continue
-		}
-		if namesake = leaf.CheckSignatureFrom(authority); namesake == nil {
-			return nil
-		}
-	}
-	if namesake != nil {
-		return &FileError{Path: c.CertFile, Err: fmt.Errorf("it is not signed by the cluster's CA in %s but by an older one of the same name, %q: have it issued again (%w)", c.CAFile, leaf.Issuer, namesake)}
 	}
 	return nil
 }

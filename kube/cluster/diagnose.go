@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -121,18 +122,40 @@ func diagnose(ctx context.Context, found Config, secrets credentials, now func()
 	// An error leaves less to go by: a server that takes no strangers ends the
 	// connection without an answer.
 	seen, _ := probe(ctx, found, secrets, now)
-	if seen.stranger {
-		issuer := "another CA"
-		if own := certificates(secrets.cert); len(own) > 0 {
-			issuer = own[0].Issuer.String()
-		}
-		return &FileError{Path: found.CertFile, Err: fmt.Errorf("it is signed by %q, and the cluster takes certificates signed by %s alone: have it issued by the cluster's CA",
-			issuer, strings.Join(quoted(seen.authorities), ", "))}
-	}
 	if skew := skewOf(seen, now()); skew != 0 {
 		return errors.New(skewText(skew))
 	}
+	own := certificates(secrets.cert)
+	if len(own) == 0 {
+		return nil
+	}
+	issuer := own[0].Issuer.String()
+	if seen.stranger {
+		return &FileError{Path: found.CertFile, Err: fmt.Errorf("it is signed by %q, and the cluster takes certificates signed by %s alone: have it issued by the cluster's CA",
+			issuer, strings.Join(quoted(seen.authorities), ", "))}
+	}
+	if err := namesake(own[0], certificates(secrets.ca)); err != nil {
+		return &FileError{Path: found.CertFile, Err: fmt.Errorf("it is signed by %q, which is not the CA of that name in %s: the cluster's CA was replaced, have the certificate issued again (%w)",
+			issuer, found.CAFile, err)}
+	}
 	return nil
+}
+
+// namesake says that a certificate was signed by a CA that has the name of one
+// of the authorities and another key. Nothing is known where no name fits: a
+// cluster may have one CA for servers and another for clients. A cluster may
+// also take an old and a new one, so it is asked first.
+func namesake(leaf *x509.Certificate, authorities []*x509.Certificate) error {
+	var failed error
+	for _, authority := range authorities {
+		if !bytes.Equal(authority.RawSubject, leaf.RawIssuer) {
+			continue
+		}
+		if failed = leaf.CheckSignatureFrom(authority); failed == nil {
+			return nil
+		}
+	}
+	return failed
 }
 
 func quoted(list []string) []string {
