@@ -4,6 +4,8 @@ package e2e
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,4 +63,32 @@ func TestClusterObjectFollowsTheCluster(t *testing.T) {
 	if bed.Config, err = bed.WriteConfig(testbed.Namespace, ""); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// What a real apiserver makes of a certificate of a CA that it does not take:
+// prepare ends at once, with the reason, and makes no Pod.
+func TestCertificateOfAnotherCA(t *testing.T) {
+	config, err := bed.WriteConfig(testbed.Namespace, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := bed.Status(limited(t, time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := faultserver.Start(t).Credentials(t)
+	replaceInFile(t, config, filepath.Join(status.AccessDir, "client.crt"), other.CertFile)
+	replaceInFile(t, config, filepath.Join(status.AccessDir, "client.key"), other.KeyFile)
+	j := testbed.WithoutSources(bed.Job("true"))
+	h := byHand(t, j)
+	prepare := h.command("prepare")
+	prepare.Args = append(prepare.Args, "--config", config) // the last one counts
+	out, err := prepare.CombinedOutput()
+	if prepare.ProcessState == nil {
+		t.Fatal(err)
+	}
+	if code := prepare.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(out), other.CertFile+`: it is signed by "CN=test CA", and the cluster takes certificates signed by `) {
+		t.Errorf("prepare ended with %d:\n%s", code, out)
+	}
+	wantNoPods(t, j.ID)
 }

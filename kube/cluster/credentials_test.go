@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/faultserver"
 )
@@ -145,6 +148,20 @@ func TestCertificateOfAnotherCA(t *testing.T) {
 		if trouble := c.Trouble(); trouble == nil || !strings.Contains(trouble.Error(), files.CertFile+want) {
 			t.Errorf("got %v, want %s", trouble, want)
 		}
+	}
+}
+
+// A server with anonymous requests answers "forbidden" where others answer
+// "unauthorized": it is looked into at once and not repeated.
+func TestAnonymousIsNobody(t *testing.T) {
+	t.Parallel()
+	err := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New(`User "system:anonymous" cannot list resource "pods"`))
+	if !cluster.Denied(err) || !cluster.Foreign(err) || cluster.MaySettle(err, 0) {
+		t.Errorf("Denied is %v, Foreign %v, MaySettle %v", cluster.Denied(err), cluster.Foreign(err), cluster.MaySettle(err, 0))
+	}
+	known := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New(`User "driver" cannot list resource "pods"`))
+	if cluster.Foreign(known) || !cluster.MaySettle(known, 0) {
+		t.Errorf("of a caller who is known: Foreign is %v, MaySettle %v", cluster.Foreign(known), cluster.MaySettle(known, 0))
 	}
 }
 

@@ -37,9 +37,10 @@ const Settling = 10 * time.Second
 // MaySettle says whether err is a denial that may only be that of an apiserver
 // which has just started, when a request has been tried for so long. A denial
 // by admission, such as a quota, is none: only authorization says what a user
-// "cannot" do (k8s.io/apiserver/pkg/endpoints/handlers/responsewriters).
+// "cannot" do (k8s.io/apiserver/pkg/endpoints/handlers/responsewriters). Nor is
+// that of a caller whom the apiserver does not know.
 func MaySettle(err error, tried time.Duration) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ") && tried < Settling
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ") && !anonymous(err) && tried < Settling
 }
 
 // RetryIf is Retry for the errors that again accepts, and for denials of an
