@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -81,14 +80,7 @@ func TestCertificateOfAnotherCA(t *testing.T) {
 	replaceInFile(t, config, filepath.Join(status.AccessDir, "client.key"), other.KeyFile)
 	j := testbed.WithoutSources(bed.Job("true"))
 	h := byHand(t, j)
-	prepare := h.command("prepare")
-	prepare.Args = append(prepare.Args, "--config", config) // the last one counts
-	out, err := prepare.CombinedOutput()
-	if prepare.ProcessState == nil {
-		t.Fatal(err)
-	}
-	if code := prepare.ProcessState.ExitCode(); code != 2 || !strings.Contains(string(out), other.CertFile+`: it is signed by "CN=test CA", and the cluster takes certificates signed by `) {
-		t.Errorf("prepare ended with %d:\n%s", code, out)
-	}
+	h.config = config
+	h.wants("prepare", 2, other.CertFile+`: it is signed by "CN=test CA", and the cluster takes certificates signed by `)
 	wantNoPods(t, j.ID)
 }
