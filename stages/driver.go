@@ -89,7 +89,7 @@ func (d *Driver) requestFailure(err error) error {
 	case cluster.Transient(err):
 		cause = failure.Unreachable
 	}
-	if trouble := d.cluster.Trouble(); trouble != nil {
+	if trouble := d.cluster.Trouble(err); trouble != nil {
 		err = fmt.Errorf("%w (%w)", err, trouble)
 	}
 	return failure.Wrap(cause, err, "the tenant cluster at %s", d.cluster.URL())

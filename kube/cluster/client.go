@@ -147,10 +147,13 @@ func (c *Client) Refind(ctx context.Context, err error) bool {
 	return trouble == nil && moved
 }
 
-// Trouble is what the last Refind met or found out: why the cluster cannot be
-// found anew, or why it does not let the caller in. It is nil if that is not
-// known.
-func (c *Client) Trouble() error {
+// Trouble is what the last Refind met or found out about an error like err: why
+// the cluster cannot be found anew, or why it does not let the caller in. It is
+// nil if that is not known.
+func (c *Client) Trouble(err error) error {
+	if !Disconnected(err) && !Foreign(err) {
+		return nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.trouble

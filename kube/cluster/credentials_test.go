@@ -145,8 +145,11 @@ func TestCertificateOfAnotherCA(t *testing.T) {
 		if c.Refind(t.Context(), err) {
 			t.Error("the cluster has moved")
 		}
-		if trouble := c.Trouble(); trouble == nil || !strings.Contains(trouble.Error(), files.CertFile+want) {
+		if trouble := c.Trouble(err); trouble == nil || !strings.Contains(trouble.Error(), files.CertFile+want) {
 			t.Errorf("got %v, want %s", trouble, want)
+		}
+		if trouble := c.Trouble(errFinal); trouble != nil {
+			t.Errorf("it is also told of another error: %v", trouble)
 		}
 	}
 }

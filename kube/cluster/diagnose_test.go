@@ -146,7 +146,7 @@ func TestClockSkew(t *testing.T) {
 			if !cluster.Denied(err) {
 				t.Fatalf("the server answered %v", err)
 			}
-			if trouble := c.Trouble(); test.want == "" && trouble != nil || test.want != "" && !about(trouble, test.want) {
+			if trouble := c.Trouble(err); test.want == "" && trouble != nil || test.want != "" && !about(trouble, test.want) {
 				t.Errorf("got %v, want %s", trouble, test.want)
 			}
 		})
