@@ -26,11 +26,6 @@ func (h *harness) discovers() *faultserver.Workspace {
 	return w
 }
 
-// credentials has the driver use the files.
-func (h *harness) credentials(files faultserver.Credentials) {
-	h.settings["cluster.ca_file"], h.settings["cluster.cert_file"], h.settings["cluster.key_file"] = files.CAFile, files.CertFile, files.KeyFile
-}
-
 // One stage asks where the cluster is; the next ones take its word, and
 // prepare asks again.
 func TestStagesFindTheCluster(t *testing.T) {
@@ -75,7 +70,7 @@ func TestClusterThatHasMoved(t *testing.T) {
 			h.expect(h.stage("cleanup"), 0, "", "")
 			moved := faultserver.Start(t)
 			w.SetCluster(acme, moved.URL())
-			h.credentials(moved.Credentials(t))
+			h.trust(moved.Credentials(t))
 			leave(h.server)
 			h.expect(h.stage("cleanup"), 0, "", "")
 			if n := len(moved.Requests()); n != 1 {
@@ -152,7 +147,7 @@ func TestRefusedBeforeAnythingElse(t *testing.T) {
 		{"http", points("http://127.0.0.1:6443"), []string{"it has to start with https://", findRemedy}},
 		{"a bearer token", func(h *harness) { h.settings["cluster.cert_file"] = h.write("token", "eyJh.eyJi.c2ln\n") }, []string{
 			"ERROR: the driver's certificate: FOLDER/token: it holds no certificate (PEM), it is a bearer token", fileRemedy}},
-		{"an expired certificate", func(h *harness) { h.credentials(h.server.ExpiredClient(h.t)) }, []string{"the certificate expired on ", fileRemedy}},
+		{"an expired certificate", func(h *harness) { h.trust(h.server.ExpiredClient(h.t)) }, []string{"the certificate expired on ", fileRemedy}},
 		{"a key that others can read", func(h *harness) {
 			if err := os.Chmod(h.settings["cluster.key_file"], 0o644); err != nil {
 				h.t.Fatal(err)
@@ -199,7 +194,7 @@ func (h *harness) inPod() {
 func TestCertificateOfAnotherCA(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.credentials(h.server.ForeignClient(t))
+	h.trust(h.server.ForeignClient(t))
 	got := h.stage("cleanup")
 	for _, part := range []string{`it is signed by "CN=another CA"`, `the cluster takes certificates signed by "CN=test CA" alone`, "examples/rbac.yaml"} {
 		if got.code != systemCode || !strings.Contains(got.stderr, part) {
@@ -214,7 +209,7 @@ func TestExpiryIsWarnedOf(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	until := time.Now().Add(13*24*time.Hour + time.Hour)
-	h.credentials(h.server.ClientUntil(t, until))
+	h.trust(h.server.ClientUntil(t, until))
 	h.refusePods(h.server)
 	h.expect(h.stage("prepare"), buildCode, lines(using, refused, quotaRemedy), "")
 	warning := "WARNING: the client certificate " + h.settings["cluster.cert_file"] + " expires on " + until.UTC().Format("2006-01-02 15:04 UTC") +
@@ -238,6 +233,6 @@ func TestExpiryIsWarnedOf(t *testing.T) {
 			t.Errorf("%s: stderr %q", name, got.stderr)
 		}
 	}
-	h.credentials(h.server.ClientUntil(t, time.Now().Add(15*24*time.Hour)))
+	h.trust(h.server.ClientUntil(t, time.Now().Add(15*24*time.Hour)))
 	h.expect(h.stage("cleanup"), 0, "", "")
 }
