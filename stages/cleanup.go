@@ -25,14 +25,13 @@ const quickGrace = time.Second
 // What it cannot do is remembered on the host, and a later stage does it. In
 // turn it does what others could not.
 func (d *Driver) Cleanup(ctx context.Context) error {
-	host := d.host()
-	err := d.deletePods(ctx)
-	if err != nil {
-		d.remember(host)
+	d.warnOfExpiry()
+	if err := d.deletePods(ctx); err != nil {
+		d.remember()
 		return err
 	}
-	d.forget(host)
-	left := d.leftovers(host)
+	d.forget()
+	left := d.leftovers(d.host())
 	ctx, cancel := context.WithTimeout(ctx, undoneBudget)
 	defer cancel()
 	left.undo(ctx, undoneAtOnce)

@@ -4,6 +4,7 @@ package stages
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
+	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
 
 // requestBudget is how long a single request to the cluster is repeated while
@@ -29,10 +31,12 @@ type Driver struct {
 	hint  string
 	log   joblog.Log
 	clock pods.Clock
+	host  func() Host
+	// state outlives the job; stateErr is why there is none.
+	state    *state.Folder
+	stateErr error
 	// history is what was seen of the cluster before.
 	history history
-
-	host func() Host
 
 	cluster *cluster.Client
 	pods    *pods.Client
@@ -43,10 +47,13 @@ type Driver struct {
 // Parts are what a Driver is made of.
 type Parts struct {
 	Settings settings.Settings
-	// Cluster reads the cluster's settings anew: it may move while a stage
-	// runs.
-	Cluster func() (settings.Cluster, error)
-	Job     job.Job
+	// Find says where the cluster is; it may move while a stage runs.
+	Find cluster.Find
+	// State is the folder on this host, nil where there is none, for the reason
+	// in StateErr.
+	State    *state.Folder
+	StateErr error
+	Job      job.Job
 	// PodName is the name that config chose for this attempt's Pod, "" where
 	// no config ran.
 	PodName string
@@ -54,15 +61,14 @@ type Parts struct {
 	Clock   pods.Clock
 	// Host looks at the host of the driver. Prepare and Cleanup alone ask.
 	Host func() Host
-	// Version of the driver, which the cluster's audit log shows.
-	Version string
 }
 
-// New makes a Driver. It reads the certificates; it sends nothing yet.
-func New(p Parts) (*Driver, error) {
-	c, err := connect(p.Cluster, p.Version)
+// New makes a Driver. It finds the cluster and reads the certificates; it asks
+// the cluster for nothing yet.
+func New(ctx context.Context, p Parts) (*Driver, error) {
+	c, err := cluster.Connect(ctx, p.Find)
 	if err != nil {
-		return nil, err
+		return nil, connectFailure(err)
 	}
 	hint := p.PodName
 	if !strings.HasPrefix(hint, p.Job.PodName("")) {
@@ -76,29 +82,14 @@ func New(p Parts) (*Driver, error) {
 		log:      p.Log,
 		clock:    p.Clock,
 		host:     p.Host,
+		state:    p.State,
+		stateErr: p.StateErr,
+		history:  history{p.State},
 		cluster:  c,
 		pods:     pods.NewClient(c, requestBudget),
 		nodes:    capacity.NewNodes(c, requestBudget),
 		runner:   stream.NewRunner(c),
 	}, nil
-}
-
-// connect prepares the connection to the cluster.
-func connect(find func() (settings.Cluster, error), version string) (*cluster.Client, error) {
-	c, err := cluster.Connect(func() (cluster.Config, error) {
-		found, err := find()
-		return cluster.Config{
-			URL:       found.URL,
-			CAFile:    found.CAFile,
-			CertFile:  found.CertFile,
-			KeyFile:   found.KeyFile,
-			UserAgent: "tenant-executor/" + version,
-		}, err
-	})
-	if err != nil {
-		return nil, failure.Wrap(failure.Settings, err, "the cluster's certificates")
-	}
-	return c, nil
 }
 
 // requestFailure is the failure of a request to the cluster.
@@ -111,6 +102,9 @@ func requestFailure(c *cluster.Client, err error) error {
 		cause = failure.Access
 	case cluster.Transient(err):
 		cause = failure.Unreachable
+	}
+	if trouble := c.Trouble(err); trouble != nil {
+		err = fmt.Errorf("%w (%w)", err, trouble)
 	}
 	return failure.Wrap(cause, err, "the tenant cluster at %s", c.URL())
 }

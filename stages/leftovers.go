@@ -25,6 +25,7 @@ type leftovers struct {
 	reap    *reap.Client
 	clock   pods.Clock
 	host    Host
+	state   *state.Folder
 	// runner is the runner's short token.
 	runner, namespace string
 }
@@ -32,7 +33,7 @@ type leftovers struct {
 func (d *Driver) leftovers(host Host) *leftovers {
 	return &leftovers{
 		cluster: d.cluster, pods: d.pods, nodes: d.nodes, reap: reap.NewClient(d.cluster, requestBudget),
-		clock: d.clock, host: host, runner: d.job.RunnerToken, namespace: d.settings.Kubernetes.Namespace,
+		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, namespace: d.settings.Kubernetes.Namespace,
 	}
 }
 
@@ -88,10 +89,7 @@ func (l *leftovers) life(o metav1.Object) reap.Life {
 
 // undoneHere are the cleanups of this cluster that are still to be done.
 func (l *leftovers) undoneHere() []state.Undone {
-	if l.host.State == nil {
-		return nil
-	}
-	all, err := l.host.State.ListUndone()
+	all, err := l.state.ListUndone()
 	if err != nil {
 		return nil // they wait for a folder that can be read
 	}
@@ -110,7 +108,7 @@ func (l *leftovers) undoneHere() []state.Undone {
 // was still to be done are old ones.
 func (l *leftovers) ofUndone(ctx context.Context, u state.Undone) ([]reap.Leftover, error) {
 	list, err := l.pods.List(ctx, u.Namespace, pod.KeySelector(u.Key))
-	if err != nil || !l.host.State.HasUndone(u) {
+	if err != nil || !l.state.HasUndone(u) {
 		return nil, err
 	}
 	return l.rules(ctx).All(list, reap.Undone), nil
@@ -133,7 +131,7 @@ func (l *leftovers) undo(ctx context.Context, most int) {
 		switch {
 		case err == nil:
 			// A file that stays only costs another look.
-			_ = l.host.State.RemoveUndone(u)
+			_ = l.state.RemoveUndone(u)
 		case ctx.Err() != nil || cluster.Transient(err):
 			return
 		}

@@ -21,7 +21,7 @@ import (
 func TestUndoneThatWasTakenOver(t *testing.T) {
 	server := faultserver.Start(t)
 	files := server.Credentials(t)
-	c, err := cluster.Connect(cluster.Fixed(cluster.Config{URL: server.URL(), CAFile: files.CAFile, CertFile: files.CertFile, KeyFile: files.KeyFile}))
+	c, err := cluster.Connect(t.Context(), cluster.Fixed(cluster.Config{URL: server.URL(), CAFile: files.CAFile, CertFile: files.CertFile, KeyFile: files.KeyFile}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestUndoneThatWasTakenOver(t *testing.T) {
 	}
 	l := &leftovers{
 		cluster: c, pods: pods.NewClient(c, time.Minute), nodes: capacity.NewNodes(c, time.Minute),
-		reap: reap.NewClient(c, time.Minute), clock: Clock{}, host: Host{State: folder}, namespace: "ci",
+		reap: reap.NewClient(c, time.Minute), clock: Clock{}, state: folder, namespace: "ci",
 	}
 	u := state.Undone{Cluster: c.Identity(), Key: "0123456789abcdef", Namespace: "ci", JobID: 1, Since: time.Now()}
 	server.AddPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{

@@ -9,20 +9,25 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/kube/capacity"
+	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/reap"
+	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
 
 // ReapParts are what Reap works with.
 type ReapParts struct {
 	Settings settings.Settings
-	// Cluster reads the cluster's settings anew.
-	Cluster func() (settings.Cluster, error)
+	// Find says where the cluster is.
+	Find cluster.Find
+	// State is the state folder, nil where there is none, for the reason in
+	// StateErr.
+	State    *state.Folder
+	StateErr error
 	// Runner is the short token of the runner whose leftovers are meant.
-	Runner  string
-	Host    Host
-	Clock   pods.Clock
-	Version string
+	Runner string
+	Host   Host
+	Clock  pods.Clock
 	// DryRun only looks.
 	DryRun bool
 }
@@ -47,13 +52,13 @@ type Leftover struct {
 // It gives what it found also when some of it could not be removed, or looked
 // for: then there is an error as well.
 func Reap(ctx context.Context, p ReapParts) ([]Leftover, error) {
-	c, err := connect(p.Cluster, p.Version)
+	c, err := cluster.Connect(ctx, p.Find)
 	if err != nil {
-		return nil, err
+		return nil, connectFailure(err)
 	}
 	l := &leftovers{
 		cluster: c, pods: pods.NewClient(c, requestBudget), nodes: capacity.NewNodes(c, requestBudget),
-		reap: reap.NewClient(c, requestBudget), clock: p.Clock, host: p.Host,
+		reap: reap.NewClient(c, requestBudget), clock: p.Clock, host: p.Host, state: p.State,
 		runner: p.Runner, namespace: p.Settings.Kubernetes.Namespace,
 	}
 	found, err := l.all(ctx)
@@ -76,8 +81,8 @@ func Reap(ctx context.Context, p ReapParts) ([]Leftover, error) {
 	if err := errors.Join(failed...); err != nil {
 		return told, requestFailure(c, err)
 	}
-	if p.Host.State == nil {
-		return told, failure.Wrap(failure.Settings, p.Host.StateErr, "without the state folder neither undone cleanups nor dead runners are known")
+	if p.State == nil {
+		return told, failure.Wrap(failure.Settings, p.StateErr, "without the state folder neither undone cleanups nor dead runners are known")
 	}
 	return told, nil
 }

@@ -33,7 +33,7 @@ const (
 // runner is just ending, it waits a moment for its node: the cluster counts
 // Pods, so a new one beside one that is ending would boot a node for nothing.
 func (d *Driver) tidy(ctx context.Context, host Host) {
-	d.forget(host)
+	d.forget()
 	if d.job.RunnerToken == "" {
 		// A stage run by hand, without a runner that could have left anything.
 		return
@@ -112,10 +112,10 @@ func (d *Driver) own() state.Undone {
 }
 
 // remember writes down that this job's cleanup is still to be done.
-func (d *Driver) remember(host Host) {
-	err := host.StateErr
-	if host.State != nil {
-		err = host.State.AddUndone(d.own())
+func (d *Driver) remember() {
+	err := d.stateErr
+	if err == nil {
+		err = d.state.AddUndone(d.own())
 	}
 	if err != nil {
 		d.log.Warn("This cleanup cannot be remembered for later, so the job's Pods stay until a sweep finds them: %v", err)
@@ -124,11 +124,8 @@ func (d *Driver) remember(host Host) {
 
 // forget takes over what an earlier attempt of this job could not clean up:
 // nobody else may do it once this attempt has a Pod.
-func (d *Driver) forget(host Host) {
-	if host.State == nil {
-		return
-	}
-	if err := host.State.RemoveUndone(d.own()); err != nil {
+func (d *Driver) forget() {
+	if err := d.state.RemoveUndone(d.own()); err != nil {
 		d.log.Warn("%v", err)
 	}
 }

@@ -68,8 +68,8 @@ func (d *Driver) stageFailure(ctx context.Context, ref pods.Ref, err error) erro
 
 // mayReachLater says whether a command that did not start may start a little
 // later, perhaps where the cluster has moved to.
-func (d *Driver) mayReachLater(err error) bool {
-	return d.cluster.Refind(err) || stream.MayReachLater(err)
+func (d *Driver) mayReachLater(ctx context.Context, err error) bool {
+	return d.cluster.Refind(ctx, err) || stream.MayReachLater(err)
 }
 
 // execFailure is the failure of a command that did not run.

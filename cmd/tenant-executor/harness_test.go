@@ -126,6 +126,10 @@ func (h *harness) config() string {
 			fmt.Fprintf(&b, "[%s]\n", table)
 			last = table
 		}
+		if h.settings[path] == "true" {
+			fmt.Fprintf(&b, "%s = true\n", name)
+			continue
+		}
 		fmt.Fprintf(&b, "%s = %q\n", name, h.settings[path])
 	}
 	return b.String()

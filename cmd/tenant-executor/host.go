@@ -9,7 +9,6 @@ import (
 
 	"gitlab.com/gitlab-org/gitlab-runner/executors/custom/api"
 
-	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/stages"
 	"github.com/socialweb-computer/tenant-executor/stages/owner"
 	"github.com/socialweb-computer/tenant-executor/stages/state"
@@ -23,16 +22,11 @@ const machineIDFile = "/etc/machine-id"
 const hostFile = "host"
 
 // host looks at this host. Nothing of it is worth a failed job: without a
-// state folder nothing is remembered, and nobody is proven dead.
-func (a *app) host(s settings.Settings) stages.Host {
+// state folder nobody is proven dead.
+func (a *app) host(folder *state.Folder) stages.Host {
 	var h stages.Host
-	h.State, h.StateErr = state.Open(s.State.Dir)
-	if h.StateErr != nil {
-		return h
-	}
-	id, err := hostID(h.State)
+	id, err := hostID(folder)
 	if err != nil {
-		h.State, h.StateErr = nil, err
 		return h
 	}
 	hostname, err := os.Hostname()

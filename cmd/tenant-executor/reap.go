@@ -9,8 +9,8 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
-	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/stages"
+	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
 
 // runnerVariable is the runner's short token, which GitLab Runner hands to its
@@ -73,13 +73,10 @@ func (a *app) reap(c *cobra.Command, output string, dryRun bool) error {
 	if err != nil {
 		return err
 	}
+	folder, stateErr := state.Open(s.State.Dir)
 	found, err := stages.Reap(c.Context(), stages.ReapParts{
-		Settings: s,
-		Cluster: func() (settings.Cluster, error) {
-			s, err := a.settings()
-			return s.Cluster, err
-		},
-		Runner: a.runner, Host: a.host(s), Clock: stages.Clock{}, Version: version(), DryRun: dryRun,
+		Settings: s, Find: a.finder(folder, true).Find, State: folder, StateErr: stateErr,
+		Runner: a.runner, Host: a.host(folder), Clock: stages.Clock{}, DryRun: dryRun,
 	})
 	write := a.writeTable
 	if output == formatJSON {

@@ -22,6 +22,8 @@ const (
 	NoStage        Cause = "no_stage"
 	Settings       Cause = "settings"
 	Contract       Cause = "contract"
+	ClusterUnknown Cause = "cluster_unknown"
+	Credentials    Cause = "credentials"
 	Access         Cause = "access"
 	Unreachable    Cause = "unreachable"
 	NoNode         Cause = "no_node"
@@ -77,6 +79,10 @@ func Causes() []Description {
 			"The operator has to correct the configuration file."},
 		{Contract, System, "The runner's environment lacks what a driver is handed.",
 			"Run the stage from GitLab Runner, or by hand with --job FILE (see --help)."},
+		{ClusterUnknown, System, "The tenant cluster could not be found by its Cluster object.",
+			"The operator has to correct it, on the kcp side or in the [cluster] section of the driver's configuration."},
+		{Credentials, System, "A certificate or key file of the driver cannot be used.",
+			"The operator has to replace or correct the file. It is read again for each connection."},
 		{Access, System, "The cluster refuses the driver's certificate or denies it a right.",
 			"The operator has to check the certificate files and the role in examples/rbac.yaml."},
 		{Unreachable, System, "The cluster does not answer.",

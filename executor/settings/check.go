@@ -3,8 +3,6 @@ package settings
 import (
 	"errors"
 	"fmt"
-	"net/netip"
-	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -34,62 +32,8 @@ func (s Settings) check() error {
 		atLeast("run.silence", s.Run.Silence, 3*time.Second),
 		s.Run.checkSpool(),
 		atLeast("cleanup.timeout", s.Cleanup.Timeout, time.Second),
-		s.State.check(),
+		absolute("state.dir", s.State.Dir),
 	)
-}
-
-func (s State) check() error {
-	if !path.IsAbs(s.Dir) || path.Clean(s.Dir) == "/" {
-		return fmt.Errorf("state.dir is %q: write a folder's whole path, such as /var/lib/tenant-executor", s.Dir)
-	}
-	return nil
-}
-
-func (c Cluster) check() error {
-	var all []error
-	for _, field := range []struct{ key, value string }{
-		{"cluster.ca_file", c.CAFile}, {"cluster.cert_file", c.CertFile}, {"cluster.key_file", c.KeyFile},
-	} {
-		if field.value == "" {
-			all = append(all, fmt.Errorf("%s is not set: it names a PEM file", field.key))
-		} else if !path.IsAbs(field.value) {
-			all = append(all, fmt.Errorf("%s is %q: write the whole path, the runner calls the driver in a folder of its own", field.key, field.value))
-		}
-	}
-	return errors.Join(append(all, checkURL(c.URL))...)
-}
-
-// checkURL accepts the one kind of address that a tenant cluster has for a
-// runner. The kcp mount takes bearer tokens only and carries no upgraded
-// connections, so no exec goes through it.
-func checkURL(raw string) error {
-	if raw == "" {
-		return errors.New(`cluster.url is not set: write the apiserver's address, such as "https://127.0.0.1:36443"`)
-	}
-	u, err := url.Parse(raw)
-	switch {
-	case err != nil:
-		return fmt.Errorf("cluster.url is not an address: %w", err)
-	case u.Scheme != "https":
-		return fmt.Errorf("cluster.url is %q: it has to start with https://, since the driver shows a client certificate", raw)
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("cluster.url is %q: it has to be https://HOST:PORT and nothing more", u.Redacted())
-	case strings.Contains(u.Path, "/clusters/"):
-		return fmt.Errorf("cluster.url is %q: this is the kcp mount, which takes bearer tokens only and carries no exec; use the loopback address in .status.url of the Cluster object, on the kcp host", raw)
-	case strings.Trim(u.Path, "/") != "":
-		return fmt.Errorf("cluster.url is %q: it has to be https://HOST:PORT without a path", raw)
-	case !isLoopback(u.Hostname()):
-		return fmt.Errorf("cluster.url is %q: a tenant cluster listens on the loopback interface of the kcp host; run the runner there and use 127.0.0.1", raw)
-	}
-	return nil
-}
-
-func isLoopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.IsLoopback()
 }
 
 func (t Tenant) check() error {

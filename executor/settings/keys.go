@@ -9,7 +9,7 @@ import (
 type Key struct {
 	// Table and Name are where it stands: [Table], Name = …
 	Table, Name string
-	// Type is the kind of value: string, number, list, table or time.
+	// Type is the kind of value: string, number, bool, list, table or time.
 	Type string
 	// Default is the value of a key left out, Example one for a key without
 	// default; "" where there is none.
@@ -58,6 +58,8 @@ func typeName(t reflect.Type) string {
 		return "time"
 	case t.Kind() == reflect.Int:
 		return "number"
+	case t.Kind() == reflect.Bool:
+		return "bool"
 	case t.Kind() == reflect.Slice:
 		return "list"
 	case t.Kind() == reflect.Map:
@@ -70,7 +72,7 @@ func typeName(t reflect.Type) string {
 // TOML is a value of this key as it is written in the file.
 func (k Key) TOML(value string) string {
 	switch k.Type {
-	case "number":
+	case "number", "bool":
 		return value
 	case "list":
 		return `["` + strings.ReplaceAll(value, ",", `", "`) + `"]`

@@ -22,12 +22,18 @@ type Settings struct {
 	State      State      `toml:"state" doc:"What the driver keeps on this host."`
 }
 
-// Cluster is how to reach the cluster.
+// Cluster is how to reach the cluster. Exactly one of URL, DiscoverCluster and
+// InCluster is set.
 type Cluster struct {
-	URL      string `toml:"url" example:"https://127.0.0.1:36443" doc:"Address of the tenant cluster's apiserver: https, on the loopback interface of this host, without a path. It stands in .status.url of the Cluster object."`
-	CAFile   string `toml:"ca_file" example:"/etc/tenant-executor/ca.crt" doc:"File with the certificate of the cluster's CA (PEM)."`
-	CertFile string `toml:"cert_file" example:"/etc/tenant-executor/client.crt" doc:"File with the driver's client certificate (PEM), signed by that CA."`
-	KeyFile  string `toml:"key_file" example:"/etc/tenant-executor/client.key" doc:"File with the key of the client certificate (PEM), readable by the runner's user alone."`
+	URL                string `toml:"url" example:"https://127.0.0.1:36443" doc:"Address of the tenant cluster's apiserver: https, on the loopback interface of this host, without a path. It stands in .status.url of the Cluster object. One of url, discover_cluster and in_cluster has to be set."`
+	DiscoverCluster    string `toml:"discover_cluster" example:"my-cluster" doc:"Instead of url: name of the Cluster object on the kcp side. Its .status.url is read at the start of each job, and again when nobody answers there."`
+	DiscoverKubeconfig string `toml:"discover_kubeconfig" example:"/etc/tenant-executor/kcp.kubeconfig" doc:"With discover_cluster: kubeconfig of the workspace that the Cluster object is in. Its user needs the right to get the object."`
+	DiscoverContext    string `toml:"discover_context" example:"my-workspace" doc:"With discover_cluster: context of that kubeconfig, if not the current one."`
+	DiscoverResource   string `toml:"discover_resource" example:"clusters.example.com" doc:"With discover_cluster: resource and API group of the Cluster object. Needed only where several groups serve clusters."`
+	InCluster          bool   `toml:"in_cluster" example:"true" doc:"Instead of url: the driver runs in a Pod of the tenant cluster itself and takes the Pod's address of the cluster and its service account. See examples/in-cluster-runner.yaml for what it costs."`
+	CAFile             string `toml:"ca_file" example:"/etc/tenant-executor/ca.crt" doc:"File with the certificate of the cluster's CA (PEM). The three files are needed unless in_cluster is set."`
+	CertFile           string `toml:"cert_file" example:"/etc/tenant-executor/client.crt" doc:"File with the driver's client certificate (PEM). It is read again for each connection, so it may be replaced at any time."`
+	KeyFile            string `toml:"key_file" example:"/etc/tenant-executor/client.key" doc:"File with the key of the client certificate (PEM), which nobody but its owner may read (mode 0600)."`
 }
 
 // Tenant is what the gateway does about nodes.

@@ -153,7 +153,7 @@ func (c *course) run(ctx context.Context) (agent.Status, error) {
 			return agent.Status{}, &FinalError{Begun: c.begun, Err: err}
 		}
 		// The cluster may have moved: to another port, to other certificates.
-		f.Runner.cluster.Refind(err)
+		f.Runner.cluster.Refind(ctx, err)
 		if c.lastSeen != before {
 			pause = firstPause
 		}

@@ -126,8 +126,9 @@ func kill(t *testing.T, cmd *exec.Cmd) {
 func TestFindNoRunner(t *testing.T) {
 	for name, script := range map[string]string{
 		"by hand": `"$0"; :`,
-		// Its caller is gone by the time that it looks.
-		"orphaned":               `(JOB_RESPONSE_FILE="$ATTEMPT" sh -c 'p=$PPID; while [ -d /proc/$p ]; do sleep 0.01; done; exec "$0"' "$0" <&3 &) 3<&0; exec sleep 1000`,
+		// Its caller, a subshell, has ended before it may look: the pipe opens
+		// after that.
+		"orphaned":               `mkfifo "$ATTEMPT"; (JOB_RESPONSE_FILE="$ATTEMPT" sh -c 'read _ <"$JOB_RESPONSE_FILE"; exec "$0"' "$0" <&3 &) 3<&0; echo >"$ATTEMPT"; exec sleep 1000`,
 		"a session of one's own": `JOB_RESPONSE_FILE="$ATTEMPT" setsid -w "$0"; :`,
 	} {
 		t.Run(name, func(t *testing.T) {

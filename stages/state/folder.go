@@ -1,139 +1,184 @@
-// Package state is the driver's folder on its host. It holds the little that
-// must outlive a stage and that the cluster cannot hold. Every stage of every
-// job of every runner on the host may use it at once: there is no lock, each
-// file is replaced as a whole or not at all.
+// Package state is the driver's small folder on the runner's host. It holds
+// only what the cluster cannot: where the cluster was last, what is to be done
+// later. Nothing in it is needed for a job to run; whoever reads it has to get
+// along without.
 package state
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"syscall"
 	"time"
 )
 
-// Bounds of the folder. It cannot grow beyond their product.
+// Bounds of the folder.
 const (
-	// MaxFile is the largest file, in bytes.
-	MaxFile = 64 << 10
-	// MaxFiles is the largest number of files.
-	MaxFiles = 1024
+	// MaxFileSize is how many bytes a file holds at most.
+	MaxFileSize = 64 << 10
+	// MaxFiles is how many files there are at most.
+	MaxFiles = 1000
+	// longestName leaves room for the suffix of a file that is being written.
+	longestName = 200
 )
 
-// Modes of the folder. Files are made with mode 0600 (os.CreateTemp).
 const (
-	folderMode  = 0o700
-	othersWrite = 0o022
+	folderMode = 0o700
+	fileMode   = 0o600
+	// unfinished begins the names of files that are being written.
+	unfinished = ".new-"
+	// abandonedAfter is when such a file is one whose writer has died.
+	abandonedAfter = time.Hour
 )
 
-// Errors of the folder.
-var (
-	// ErrName is the error for a name that no file here may have.
-	ErrName = errors.New("not a name for a state file")
-	// ErrTooLarge is the error for a file above MaxFile.
-	ErrTooLarge = errors.New("too large for a state file")
-	// ErrOpen is the error for a folder in which others could put files.
-	ErrOpen = errors.New("other users can write to it; make it the runner's own (chmod 700)")
-	// ErrFull is the error where the folder holds MaxFiles already.
-	ErrFull = errors.New("the state folder is full")
-)
+// ErrFull says that the folder holds as many files as it may.
+var ErrFull = errors.New("the state folder is full")
 
-// Folder is the state folder. Make it with Open.
+// ErrNone says that there is no folder to write to.
+var ErrNone = errors.New("there is no state folder")
+
+// Folder is the folder. Many processes use it at once without a lock: a file
+// changes as a whole. A nil Folder is empty and takes nothing.
 type Folder struct{ dir string }
 
-// Open makes the folder if it is not there yet, open to its owner alone. It
-// refuses a folder that other users can write to.
+// Open makes the folder if it is not there. Others must not be able to write
+// to it: what it says decides which cluster the driver asks.
 func Open(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, folderMode); err != nil {
 		return nil, fmt.Errorf("making the state folder: %w", err)
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
-		return nil, fmt.Errorf("looking at the state folder: %w", err)
+		return nil, fmt.Errorf("opening the state folder: %w", err)
 	}
-	switch {
-	case !info.IsDir():
-		return nil, fmt.Errorf("the state folder %s: %w", dir, syscall.ENOTDIR)
-	case info.Mode().Perm()&othersWrite != 0:
-		return nil, fmt.Errorf("the state folder %s has mode %04o: %w", dir, info.Mode().Perm(), ErrOpen)
+	if mode := info.Mode().Perm(); mode&0o022 != 0 {
+		return nil, fmt.Errorf("the state folder %s has mode %04o, so that others can write to it: chmod 700 it", dir, mode)
 	}
 	return &Folder{dir: dir}, nil
 }
 
-// Path is the folder's place.
-func (f *Folder) Path() string { return f.dir }
-
-// path checks a name. A name is a plain file name, and does not begin with a
-// dot: files that are being written do.
-func (f *Folder) path(name string) (string, error) {
-	if name == "" || strings.HasPrefix(name, ".") || strings.ContainsAny(name, "/\x00") || len(name) > 200 {
-		return "", fmt.Errorf("%q: %w", name, ErrName)
-	}
-	return filepath.Join(f.dir, name), nil
-}
-
-// WriteFile writes a file or replaces it. Readers see the old content or the
-// new one, also when the machine stops in the middle.
+// WriteFile replaces a file as a whole: whoever reads it, also after a crash,
+// finds the old data or the new. Data that is there already is not written
+// again.
 func (f *Folder) WriteFile(name string, data []byte) error {
-	return f.write(name, data, os.Rename)
+	if f == nil {
+		return ErrNone
+	}
+	if err := f.check(name, data); err != nil {
+		return err
+	}
+	if old, err := f.ReadFile(name); err == nil && bytes.Equal(old, data) {
+		return nil
+	}
+	if err := f.place(name, data, os.Rename); err != nil {
+		return fmt.Errorf("writing %s: %w", filepath.Join(f.dir, name), err)
+	}
+	return nil
 }
 
 // Create writes a file that is not there yet. Of several that create the same
 // file one succeeds; the others' error is fs.ErrExist.
 func (f *Folder) Create(name string, data []byte) error {
-	return f.write(name, data, func(temporary, path string) error {
-		if err := os.Link(temporary, path); err != nil {
+	if f == nil {
+		return ErrNone
+	}
+	if err := f.check(name, data); err != nil {
+		return err
+	}
+	err := f.place(name, data, func(made, path string) error {
+		if err := os.Link(made, path); err != nil {
 			return err
 		}
-		return os.Remove(temporary)
+		return os.Remove(made)
 	})
-}
-
-// write writes a temporary file and puts it in place.
-func (f *Folder) write(name string, data []byte, place func(temporary, path string) error) error {
-	path, err := f.path(name)
 	if err != nil {
-		return err
-	}
-	if len(data) > MaxFile {
-		return fmt.Errorf("%s: %d bytes: %w", path, len(data), ErrTooLarge)
-	}
-	if err := f.room(path); err != nil {
-		return err
-	}
-	temporary, err := f.temporary(data)
-	if err == nil {
-		err = place(temporary, path)
-	}
-	if err == nil {
-		err = f.sync()
-	}
-	if err != nil {
-		if temporary != "" {
-			_ = os.Remove(temporary) // the first error tells more
-		}
-		return fmt.Errorf("writing state file %s: %w", path, err)
+		return fmt.Errorf("making %s: %w", filepath.Join(f.dir, name), err)
 	}
 	return nil
 }
 
-// temporary writes data to a file under a name of its own, and to the disk. It
-// gives the name also on an error, once there is a file.
-func (f *Folder) temporary(data []byte) (string, error) {
-	file, err := os.CreateTemp(f.dir, temporaryPrefix)
-	if err != nil {
-		return "", err
+func (f *Folder) check(name string, data []byte) error {
+	if !validName(name) {
+		return fmt.Errorf("%q is no name of a state file: letters, digits, -, _ and . are allowed, a dot not as the first", name)
 	}
-	_, err = file.Write(data)
-	err = errors.Join(err, file.Sync(), file.Close())
-	return file.Name(), err
+	if len(data) > MaxFileSize {
+		return fmt.Errorf("the state file %s would have %d bytes, more than %d", name, len(data), MaxFileSize)
+	}
+	return nil
 }
 
-// sync has the disk take in the change of names.
+func validName(name string) bool {
+	if name == "" || name[0] == '.' || len(name) > longestName {
+		return false
+	}
+	return !strings.ContainsFunc(name, func(r rune) bool {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		return !letter && !strings.ContainsRune("-_.", r)
+	})
+}
+
+// place writes beside the file and gives the file its name by put. The data is
+// on disk before the name is, or a crash of the machine could leave the name
+// with no data.
+func (f *Folder) place(name string, data []byte, put func(made, path string) error) (err error) {
+	file, err := os.CreateTemp(f.dir, unfinished+name+"-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}()
+	if err := f.makeRoom(name, file); err != nil {
+		_ = file.Close()
+		return err
+	}
+	_, err = file.Write(data)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := put(file.Name(), filepath.Join(f.dir, name)); err != nil {
+		return err
+	}
+	return f.sync()
+}
+
+// makeRoom removes what dead writers have left, and refuses one file too many.
+// What "old" means is told by the file that was made just now: both times are
+// the file system's.
+func (f *Folder) makeRoom(name string, made *os.File) error {
+	info, err := made.Stat()
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(f.dir)
+	if err != nil {
+		return err
+	}
+	others := 0
+	for _, e := range entries {
+		switch {
+		case strings.HasPrefix(e.Name(), unfinished):
+			if old, err := e.Info(); err == nil && info.ModTime().Sub(old.ModTime()) > abandonedAfter {
+				_ = os.Remove(filepath.Join(f.dir, e.Name()))
+			}
+		case validName(e.Name()) && e.Name() != name:
+			others++
+		}
+	}
+	if others >= MaxFiles {
+		return ErrFull
+	}
+	return nil
+}
+
+// sync makes a rename last.
 func (f *Folder) sync() error {
 	dir, err := os.Open(f.dir)
 	if err != nil {
@@ -142,91 +187,53 @@ func (f *Folder) sync() error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// ReadFile reads a file. The error is fs.ErrNotExist where there is none.
+// ReadFile gives a file's data. The error is fs.ErrNotExist where there is no
+// such file.
 func (f *Folder) ReadFile(name string) ([]byte, error) {
-	path, err := f.path(name)
+	if f == nil || !validName(name) {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	file, err := os.Open(filepath.Join(f.dir, name))
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading the state: %w", err)
+	defer file.Close() //nolint:errcheck // it was only read
+	data, err := io.ReadAll(io.LimitReader(file, MaxFileSize+1))
+	if err == nil && len(data) > MaxFileSize {
+		err = fmt.Errorf("%s has more than %d bytes: the driver has not written it", file.Name(), MaxFileSize)
 	}
-	defer file.Close() //nolint:errcheck // nothing was written
-	data, err := io.ReadAll(io.LimitReader(file, MaxFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("reading state file %s: %w", path, err)
-	}
-	if len(data) > MaxFile {
-		return nil, fmt.Errorf("%s: %w", path, ErrTooLarge)
+		return nil, err
 	}
 	return data, nil
 }
 
-// List gives the names of the files that begin with prefix, sorted.
+// List gives the names of the files whose names begin with prefix, in order.
 func (f *Folder) List(prefix string) ([]string, error) {
+	if f == nil {
+		return nil, nil
+	}
 	entries, err := os.ReadDir(f.dir)
 	if err != nil {
-		return nil, fmt.Errorf("listing the state folder: %w", err)
+		return nil, fmt.Errorf("reading the state folder: %w", err)
 	}
 	var names []string
-	for _, entry := range entries {
-		if name := entry.Name(); !strings.HasPrefix(name, ".") && strings.HasPrefix(name, prefix) && entry.Type().IsRegular() {
-			names = append(names, name)
+	for _, e := range entries {
+		if validName(e.Name()) && strings.HasPrefix(e.Name(), prefix) && e.Type().IsRegular() {
+			names = append(names, e.Name())
 		}
 	}
+	slices.Sort(names)
 	return names, nil
 }
 
-// Remove removes a file. A file that is not there counts as removed.
+// Remove removes a file; one that is not there is removed already.
 func (f *Folder) Remove(name string) error {
-	path, err := f.path(name)
-	if err != nil {
-		return err
+	if f == nil || !validName(name) {
+		return nil
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(f.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("removing a state file: %w", err)
 	}
 	return nil
-}
-
-// Temporary files. A process that is killed leaves its own behind; after an
-// hour nobody can be writing it any more.
-const (
-	temporaryPrefix = ".tmp-"
-	temporaryLife   = time.Hour
-)
-
-// room refuses a further file where there are too many, and removes temporary
-// files that were left behind.
-func (f *Folder) room(path string) error {
-	entries, err := os.ReadDir(f.dir)
-	if err != nil {
-		return fmt.Errorf("listing the state folder: %w", err)
-	}
-	files := 0
-	for _, entry := range entries {
-		switch {
-		case strings.HasPrefix(entry.Name(), temporaryPrefix):
-			f.removeStale(entry)
-		default:
-			files++
-		}
-	}
-	if files < MaxFiles {
-		return nil
-	}
-	if _, err := os.Lstat(path); err == nil {
-		return nil // it takes the place of one
-	}
-	return fmt.Errorf("%s holds %d files: %w", f.dir, files, ErrFull)
-}
-
-// removeStale goes by the file's own time: the folder's only clock is that of
-// its file system. What cannot be removed is another's, or gone.
-func (f *Folder) removeStale(entry fs.DirEntry) {
-	info, err := entry.Info()
-	if err == nil && time.Since(info.ModTime()) > temporaryLife {
-		_ = os.Remove(filepath.Join(f.dir, entry.Name()))
-	}
 }

@@ -1,7 +1,6 @@
 package state_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,21 +15,20 @@ import (
 	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
 
-func open(t *testing.T) *state.Folder {
+func open(t *testing.T) (*state.Folder, string) {
 	t.Helper()
-	f, err := state.Open(filepath.Join(t.TempDir(), "state"))
+	dir := filepath.Join(t.TempDir(), "lib", "state")
+	f, err := state.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f
+	return f, dir
 }
 
-func TestFilesComeAndGo(t *testing.T) {
-	f := open(t)
-	if _, err := f.ReadFile("a"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("reading a file that is not there: %v", err)
-	}
-	for _, text := range []string{"one", "two, longer", ""} {
+func TestFolder(t *testing.T) {
+	t.Parallel()
+	f, dir := open(t)
+	for _, text := range []string{"one", "two", "two", ""} {
 		if err := f.WriteFile("a", []byte(text)); err != nil {
 			t.Fatal(err)
 		}
@@ -38,122 +36,137 @@ func TestFilesComeAndGo(t *testing.T) {
 			t.Errorf("read %q, %v; want %q", got, err, text)
 		}
 	}
-	if err := f.Create("a", []byte("late")); !errors.Is(err, fs.ErrExist) {
+	if err := f.Create("a", nil); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("creating a file that is there: %v", err)
 	}
-	if err := f.Create("b", []byte("first")); err != nil {
-		t.Error(err)
+	if err := f.Create("undone-7", nil); err != nil {
+		t.Fatal(err)
 	}
-	names, err := f.List("")
-	if diff := cmp.Diff([]string{"a", "b"}, names); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+	for _, test := range []struct {
+		prefix string
+		want   []string
+	}{{"", []string{"a", "undone-7"}}, {"undone-", []string{"undone-7"}}, {"z", nil}} {
+		if got, err := f.List(test.prefix); err != nil || !cmp.Equal(got, test.want) {
+			t.Errorf("List(%q) = %q, %v; want %q", test.prefix, got, err, test.want)
+		}
 	}
 	for range 2 {
 		if err := f.Remove("a"); err != nil {
 			t.Error(err)
 		}
 	}
-	if names, err := f.List("a"); len(names) != 0 || err != nil {
-		t.Errorf("left: %v, %v", names, err)
+	if _, err := f.ReadFile("a"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the removed file: %v", err)
 	}
-	entries, err := os.ReadDir(f.Path())
-	if err != nil || len(entries) != 1 {
-		t.Errorf("the folder holds %v, %v", entries, err)
+	for path, want := range map[string]fs.FileMode{dir: 0o700, filepath.Join(dir, "undone-7"): 0o600} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: mode %v, %v; want %v", path, info.Mode().Perm(), err, want)
+		}
 	}
 }
 
-func TestNobodyElseReadsTheState(t *testing.T) {
-	f := open(t)
-	if err := f.WriteFile("a", nil); err != nil {
+// A nil Folder is what a driver has whose folder cannot be made.
+func TestNoFolder(t *testing.T) {
+	t.Parallel()
+	var f *state.Folder
+	if _, err := f.ReadFile("a"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("ReadFile: %v", err)
+	}
+	if err := f.WriteFile("a", nil); !errors.Is(err, state.ErrNone) {
+		t.Errorf("WriteFile: %v", err)
+	}
+	if err := f.Create("a", nil); !errors.Is(err, state.ErrNone) {
+		t.Errorf("Create: %v", err)
+	}
+	if names, err := f.List(""); names != nil || err != nil {
+		t.Errorf("List: %q, %v", names, err)
+	}
+	if err := f.Remove("a"); err != nil {
+		t.Errorf("Remove: %v", err)
+	}
+}
+
+func TestFolderRefuses(t *testing.T) {
+	t.Parallel()
+	f, dir := open(t)
+	for _, name := range []string{"", ".hidden", "../up", "a/b", "a b", "ä", strings.Repeat("x", 201)} {
+		if err := f.WriteFile(name, nil); err == nil {
+			t.Errorf("the name %q is accepted", name)
+		}
+		if err := f.Create(name, nil); err == nil {
+			t.Errorf("the name %q is created", name)
+		}
+		if _, err := f.ReadFile(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the name %q is read: %v", name, err)
+		}
+	}
+	if err := f.WriteFile("big", make([]byte, state.MaxFileSize+1)); err == nil {
+		t.Error("a file that is too big is accepted")
+	}
+	if err := os.WriteFile(filepath.Join(dir, "big"), make([]byte, state.MaxFileSize+1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for path, want := range map[string]fs.FileMode{f.Path(): 0o700, filepath.Join(f.Path(), "a"): 0o600} {
-		info, err := os.Stat(path)
-		if err != nil || info.Mode().Perm() != want {
-			t.Errorf("%s has mode %v (%v), want %v", path, info.Mode().Perm(), err, want)
-		}
+	if _, err := f.ReadFile("big"); err == nil {
+		t.Error("a file that is too big is read")
 	}
-}
-
-func TestOpenRefuses(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "file")
-	shared := filepath.Join(dir, "shared")
-	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Mkdir(shared, 0o700), os.Chmod(shared, 0o1777)); err != nil {
+	if err := os.Chmod(dir, 0o770); err != nil { //nolint:gosec // the test is about it
 		t.Fatal(err)
 	}
-	for path, want := range map[string]error{file: nil, filepath.Join(file, "below"): nil, shared: state.ErrOpen} {
-		_, err := state.Open(path)
-		if err == nil || want != nil && !errors.Is(err, want) || !strings.Contains(err.Error(), file) && !strings.Contains(err.Error(), shared) {
-			t.Errorf("opening %s: %v", path, err)
-		}
+	if _, err := state.Open(dir); err == nil || !strings.Contains(err.Error(), "chmod 700") {
+		t.Errorf("a folder that others can write to: %v", err)
 	}
-	if info, err := os.Stat(shared); err != nil || info.Mode().Perm() != 0o777 {
-		t.Errorf("a folder of others was changed: %v, %v", info.Mode(), err)
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
-}
-
-func TestNamesAreFileNames(t *testing.T) {
-	f := open(t)
-	for _, name := range []string{"", ".", "..", ".hidden", "a/b", "../a", "a\x00b", strings.Repeat("a", 300)} {
-		_, read := f.ReadFile(name)
-		for _, err := range []error{f.WriteFile(name, nil), f.Create(name, nil), f.Remove(name), read} {
-			if !errors.Is(err, state.ErrName) {
-				t.Errorf("name %q: %v", name, err)
-			}
-		}
+	if _, err := state.Open(file); err == nil {
+		t.Error("a file is taken for a folder")
 	}
 }
 
-func TestTheFolderIsBounded(t *testing.T) {
-	f := open(t)
-	if err := f.WriteFile("big", make([]byte, state.MaxFile+1)); !errors.Is(err, state.ErrTooLarge) {
-		t.Errorf("a file that is too large: %v", err)
-	}
+func TestFolderIsBounded(t *testing.T) {
+	t.Parallel()
+	f, dir := open(t)
 	for i := range state.MaxFiles {
-		if err := os.WriteFile(filepath.Join(f.Path(), fmt.Sprint("f", i)), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("f", i)), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := f.WriteFile("more", nil); !errors.Is(err, state.ErrFull) {
 		t.Errorf("one file too many: %v", err)
 	}
-	if err := f.WriteFile("f7", []byte("new")); err != nil {
-		t.Errorf("a file in place of another: %v", err)
+	if err := f.WriteFile("f0", []byte("new")); err != nil {
+		t.Errorf("a file that is there: %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != state.MaxFiles {
+		t.Errorf("%d files, %v", len(entries), err)
 	}
 }
 
-// Others may put anything into a file: reading it has a bound too.
-func TestReadingIsBounded(t *testing.T) {
-	f := open(t)
-	if err := os.WriteFile(filepath.Join(f.Path(), "a"), bytes.Repeat([]byte("x"), state.MaxFile+1), 0o600); err != nil {
+// What a writer leaves that dies in the middle is no file, and goes in time.
+func TestUnfinishedFiles(t *testing.T) {
+	t.Parallel()
+	f, dir := open(t)
+	fresh, old := filepath.Join(dir, ".new-a-1"), filepath.Join(dir, ".new-a-2")
+	for _, path := range []string{fresh, old} {
+		if err := os.WriteFile(path, []byte("hal"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	past := time.Now().Add(-2 * time.Hour)
+	if err := os.Chtimes(old, past, past); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.ReadFile("a"); !errors.Is(err, state.ErrTooLarge) {
-		t.Error(err)
-	}
-}
-
-// What a killed process was writing is no file, and goes after a while. What
-// somebody may still be writing stays.
-func TestWhatKilledWritersLeave(t *testing.T) {
-	f := open(t)
-	fresh, stale := filepath.Join(f.Path(), ".tmp-1"), filepath.Join(f.Path(), ".tmp-2")
-	old := time.Now().Add(-2 * time.Hour)
-	if err := errors.Join(os.WriteFile(fresh, nil, 0o600), os.WriteFile(stale, nil, 0o600), os.Chtimes(stale, old, old)); err != nil {
+	if err := f.WriteFile("a", []byte("whole")); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.WriteFile("a", nil); err != nil {
-		t.Fatal(err)
-	}
-	names, err := f.List("")
-	if diff := cmp.Diff([]string{"a"}, names); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+	if names, err := f.List(""); err != nil || !cmp.Equal(names, []string{"a"}) {
+		t.Errorf("List: %q, %v", names, err)
 	}
 	if _, err := os.Stat(fresh); err != nil {
-		t.Error(err)
+		t.Errorf("the file of a writer at work is gone: %v", err)
 	}
-	if _, err := os.Stat(stale); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the old one is still there: %v", err)
+	if _, err := os.Stat(old); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file of a dead writer is still there: %v", err)
 	}
 }

@@ -100,10 +100,10 @@ func working(t *testing.T, dir string, rounds int) *exec.Cmd {
 // middle of whatever they do, and hold nobody up: nothing waits for a lock.
 // Some are killed, and leave nothing that the others trip over.
 func TestManyProcesses(t *testing.T) {
-	f := open(t)
+	f, dir := open(t)
 	var stopped []*exec.Cmd
 	for i := range 6 {
-		cmd := working(t, f.Path(), 1<<30)
+		cmd := working(t, dir, 1<<30)
 		signal := syscall.SIGSTOP
 		if i%2 == 0 {
 			signal = syscall.SIGKILL
@@ -116,7 +116,7 @@ func TestManyProcesses(t *testing.T) {
 	outs := make([]bytes.Buffer, 8)
 	var working []*exec.Cmd
 	for i := range outs {
-		cmd := worker(t, f.Path(), 10)
+		cmd := worker(t, dir, 10)
 		cmd.Stderr = &outs[i]
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -140,7 +140,7 @@ func TestManyProcesses(t *testing.T) {
 
 // Of many processes that create one file, one does.
 func TestOneCreates(t *testing.T) {
-	f := open(t)
+	f, _ := open(t)
 	done := make(chan error)
 	const many = 20
 	for i := range many {

@@ -63,7 +63,7 @@ func hexNumber(text string) bool {
 // place in the order.
 func (f *Folder) AddUndone(u Undone) error {
 	if _, valid := undoneName(u.name()); !valid {
-		return fmt.Errorf("%q: %w", u.name(), ErrName)
+		return fmt.Errorf("%q is no name of a cleanup: it takes the cluster's identity, the job's key and a namespace", u.name())
 	}
 	text, err := json.Marshal(undoneContent{JobID: u.JobID, Since: u.Since.UTC()})
 	if err != nil {

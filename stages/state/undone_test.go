@@ -31,7 +31,7 @@ func list(t *testing.T, f *state.Folder) []state.Undone {
 }
 
 func TestUndoneCleanups(t *testing.T) {
-	f := open(t)
+	f, _ := open(t)
 	for _, i := range []int{3, 1, 2} {
 		if err := f.AddUndone(undone(i)); err != nil {
 			t.Fatal(err)
@@ -54,7 +54,7 @@ func TestUndoneCleanups(t *testing.T) {
 }
 
 func TestUndoneRefusesWhatItCannotName(t *testing.T) {
-	f := open(t)
+	f, _ := open(t)
 	for _, change := range []func(*state.Undone){
 		func(u *state.Undone) { u.Cluster = "" },
 		func(u *state.Undone) { u.Key = "../../etc/passwd" },
@@ -72,7 +72,7 @@ func TestUndoneRefusesWhatItCannotName(t *testing.T) {
 // Cut off at any byte, or filled with zeros as after a power failure, a file
 // still tells what is to be done.
 func TestUndoneSurvivesACrashAtAnyByte(t *testing.T) {
-	f := open(t)
+	f, dir := open(t)
 	if err := f.AddUndone(undone(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestUndoneSurvivesACrashAtAnyByte(t *testing.T) {
 	if err != nil || len(names) != 1 {
 		t.Fatal(names, err)
 	}
-	path := filepath.Join(f.Path(), names[0])
+	path := filepath.Join(dir, names[0])
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func TestUndoneSurvivesACrashAtAnyByte(t *testing.T) {
 
 // Files that are none of ours are passed over.
 func TestUndonePassesOverOthers(t *testing.T) {
-	f := open(t)
+	f, _ := open(t)
 	for _, name := range []string{"undone-", "undone-1-2-ci", "undone-00112233445566aa-zz00000000000001-ci", "other"} {
 		if err := f.WriteFile(name, []byte("{")); err != nil {
 			t.Fatal(err)
@@ -125,7 +125,7 @@ func TestUndonePassesOverOthers(t *testing.T) {
 }
 
 func TestUndoneIsBounded(t *testing.T) {
-	f := open(t)
+	f, _ := open(t)
 	const many = 300
 	for i := range many {
 		if err := f.AddUndone(undone(i)); err != nil {
