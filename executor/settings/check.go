@@ -33,6 +33,7 @@ func (s Settings) check() error {
 		atLeast("run.silence", s.Run.Silence, 3*time.Second),
 		s.Run.checkSpool(),
 		atLeast("cleanup.timeout", s.Cleanup.Timeout, time.Second),
+		s.Warm.check(),
 	)
 }
 

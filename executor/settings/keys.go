@@ -9,7 +9,7 @@ import (
 type Key struct {
 	// Table and Name are where it stands: [Table], Name = …
 	Table, Name string
-	// Type is the kind of value: string, list, table or time.
+	// Type is the kind of value: string, number, list, table or time.
 	Type string
 	// Default is the value of a key left out, Example one for a key without
 	// default; "" where there is none.
@@ -22,10 +22,12 @@ type Key struct {
 // Path is the key's full name, table and all.
 func (k Key) Path() string { return k.Table + "." + k.Name }
 
-// Table is one table of the file.
+// Table is one table of the file, or the entries of a list of tables.
 type Table struct {
 	Name, Doc string
-	Keys      []Key
+	// List is whether the table is written as [[Name]], once for each entry.
+	List bool
+	Keys []Key
 }
 
 // Tables lists all that the file may hold, in the order of the file.
@@ -34,22 +36,37 @@ func Tables() []Table {
 	root := reflect.TypeFor[Settings]()
 	for i := range root.NumField() {
 		field := root.Field(i)
-		table := Table{Name: field.Tag.Get("toml"), Doc: field.Tag.Get("doc")}
-		for j := range field.Type.NumField() {
-			inner := field.Type.Field(j)
-			table.Keys = append(table.Keys, Key{
-				Table:   table.Name,
-				Name:    inner.Tag.Get("toml"),
-				Type:    typeName(inner.Type),
-				Default: inner.Tag.Get("default"),
-				Example: inner.Tag.Get("example"),
-				Doc:     inner.Tag.Get("doc"),
-				index:   []int{i, j},
-			})
-		}
-		tables = append(tables, table)
+		tables = append(tables, tablesOf(field.Tag.Get("toml"), field, field.Type, []int{i})...)
 	}
 	return tables
+}
+
+// tablesOf is the table of a field, and behind it those of its lists of
+// tables. The keys of a list have no place in the Settings of their own, and
+// so no index.
+func tablesOf(name string, field reflect.StructField, of reflect.Type, index []int) []Table {
+	table := Table{Name: name, Doc: field.Tag.Get("doc"), List: index == nil}
+	var lists []Table
+	for j := range of.NumField() {
+		inner := of.Field(j)
+		if inner.Type.Kind() == reflect.Slice && inner.Type.Elem().Kind() == reflect.Struct {
+			lists = append(lists, tablesOf(name+"."+inner.Tag.Get("toml"), inner, inner.Type.Elem(), nil)...)
+			continue
+		}
+		key := Key{
+			Table:   name,
+			Name:    inner.Tag.Get("toml"),
+			Type:    typeName(inner.Type),
+			Default: inner.Tag.Get("default"),
+			Example: inner.Tag.Get("example"),
+			Doc:     inner.Tag.Get("doc"),
+		}
+		if index != nil {
+			key.index = append(append([]int{}, index...), j)
+		}
+		table.Keys = append(table.Keys, key)
+	}
+	return append([]Table{table}, lists...)
 }
 
 func typeName(t reflect.Type) string {
@@ -60,6 +77,8 @@ func typeName(t reflect.Type) string {
 		return "list"
 	case t.Kind() == reflect.Map:
 		return "table"
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Float64:
+		return "number"
 	default:
 		return "string"
 	}
@@ -73,6 +92,8 @@ func (k Key) TOML(value string) string {
 	case "table":
 		name, v, _ := strings.Cut(value, "=")
 		return `{ "` + name + `" = "` + v + `" }`
+	case "number":
+		return value
 	default:
 		return `"` + value + `"`
 	}
