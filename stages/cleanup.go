@@ -19,7 +19,8 @@ const quickGrace = time.Second
 
 // Cleanup deletes every Pod of the job, of whichever attempt. It needs nothing
 // of the earlier stages, may be called again, and does not wait for the Pods'
-// end: the runner gives it little time when it shuts down.
+// end: the runner gives it little time when it shuts down. Only where the
+// job's node is to be held it waits, for a short while.
 func (d *Driver) Cleanup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, d.settings.Cleanup.Timeout.Value())
 	defer cancel()
@@ -28,29 +29,37 @@ func (d *Driver) Cleanup(ctx context.Context) error {
 		return d.requestFailure(err)
 	}
 	var failed []error
+	var ended *corev1.Pod
 	for i := range list {
-		if err := d.remove(ctx, &list[i]); err != nil {
+		well, err := d.remove(ctx, &list[i])
+		if err != nil {
 			failed = append(failed, fmt.Errorf("left behind: %w", err))
+		} else if well {
+			ended = &list[i]
 		}
 	}
 	if len(failed) > 0 {
 		return d.requestFailure(errors.Join(failed...))
 	}
+	d.linger(ctx, ended)
 	return nil
 }
 
-// remove deletes one Pod. On a node that is lost nobody would carry the
-// deletion out, and the Pod would count as unfinished for ever: there its
-// processes are gone with the node, and the object is removed at once.
-func (d *Driver) remove(ctx context.Context, found *corev1.Pod) error {
+// remove deletes one Pod, and says whether it has a node that is well. On a
+// node that is lost nobody would carry the deletion out, and the Pod would
+// count as unfinished for ever: there its processes are gone with the node,
+// and the object is removed at once.
+func (d *Driver) remove(ctx context.Context, found *corev1.Pod) (well bool, err error) {
 	ref := pods.RefTo(found)
 	if found.Spec.NodeName != "" {
-		if health, err := d.nodes.Health(ctx, found.Spec.NodeName); err == nil && !health.Ready {
-			return d.pods.ForceDelete(ctx, ref)
+		health, err := d.nodes.Health(ctx, found.Spec.NodeName)
+		if err == nil && !health.Ready {
+			return false, d.pods.ForceDelete(ctx, ref)
 		}
+		well = err == nil
 	}
 	if found.DeletionTimestamp != nil {
-		return nil
+		return well, nil
 	}
-	return d.pods.Delete(ctx, ref, quickGrace)
+	return well, d.pods.Delete(ctx, ref, quickGrace)
 }

@@ -33,6 +33,7 @@ type Driver struct {
 	cluster *cluster.Client
 	pods    *pods.Client
 	nodes   *capacity.Nodes
+	pool    *capacity.Pool
 	runner  *stream.Runner
 }
 
@@ -54,18 +55,9 @@ type Parts struct {
 
 // New makes a Driver. It reads the certificates; it sends nothing yet.
 func New(p Parts) (*Driver, error) {
-	c, err := cluster.Connect(func() (cluster.Config, error) {
-		found, err := p.Cluster()
-		return cluster.Config{
-			URL:       found.URL,
-			CAFile:    found.CAFile,
-			CertFile:  found.CertFile,
-			KeyFile:   found.KeyFile,
-			UserAgent: "tenant-executor/" + p.Version,
-		}, err
-	})
+	c, err := connect(p.Cluster, p.Version)
 	if err != nil {
-		return nil, failure.Wrap(failure.Settings, err, "the cluster's certificates")
+		return nil, err
 	}
 	hint := p.PodName
 	if !strings.HasPrefix(hint, p.Job.PodName("")) {
@@ -81,20 +73,42 @@ func New(p Parts) (*Driver, error) {
 		cluster:  c,
 		pods:     pods.NewClient(c, requestBudget),
 		nodes:    capacity.NewNodes(c, requestBudget),
+		pool:     newPool(c, p.Settings, p.Clock),
 		runner:   stream.NewRunner(c),
 	}, nil
 }
 
+// connect makes the connection to the cluster.
+func connect(find func() (settings.Cluster, error), version string) (*cluster.Client, error) {
+	c, err := cluster.Connect(func() (cluster.Config, error) {
+		found, err := find()
+		return cluster.Config{
+			URL:       found.URL,
+			CAFile:    found.CAFile,
+			CertFile:  found.CertFile,
+			KeyFile:   found.KeyFile,
+			UserAgent: "tenant-executor/" + version,
+		}, err
+	})
+	if err != nil {
+		return nil, failure.Wrap(failure.Settings, err, "the cluster's certificates")
+	}
+	return c, nil
+}
+
 // requestFailure is the failure of a request to the cluster.
 func (d *Driver) requestFailure(err error) error {
-	cause := failure.Internal
+	return failure.Wrap(requestCause(err), err, "the tenant cluster at %s", d.cluster.URL())
+}
+
+func requestCause(err error) failure.Cause {
 	switch {
 	case cluster.Denied(err):
-		cause = failure.Access
+		return failure.Access
 	case cluster.Transient(err):
-		cause = failure.Unreachable
+		return failure.Unreachable
 	}
-	return failure.Wrap(cause, err, "the tenant cluster at %s", d.cluster.URL())
+	return failure.Internal
 }
 
 // Clock is the system's clock.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +31,7 @@ func (d *Driver) Prepare(ctx context.Context) error {
 	d.log.Info("Using tenant cluster %s, namespace %s, image %s",
 		strings.TrimPrefix(d.cluster.URL(), "https://"), plan.Namespace, plan.Spec.Containers[0].Image)
 
+	d.takeWarm(ctx)
 	created, err := d.pods.Create(ctx, plan, func(found *corev1.Pod) bool {
 		return found.Labels[pod.LabelJob] == plan.Labels[pod.LabelJob] && found.Labels[pod.LabelAttempt] == plan.Labels[pod.LabelAttempt]
 	})
@@ -75,7 +77,11 @@ func (d *Driver) start(ctx context.Context, created *corev1.Pod) error {
 		return d.awaitFailure(err)
 	}
 	from := d.clock.Now()
-	if err := d.setup(ctx, pods.RefTo(running)); err != nil {
+	var beside sync.WaitGroup
+	beside.Go(func() { d.releaseWarm(ctx) })
+	err = d.setup(ctx, pods.RefTo(running))
+	beside.Wait()
+	if err != nil {
 		return err
 	}
 	d.log.Info("Pod %s runs on node %s (waited %s for the node, %s for the start, %s until it was reached)",
