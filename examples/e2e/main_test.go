@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -38,7 +39,7 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	tenant, err := testbed.StartTenant(ctx, filepath.Join(bin, "localtenant"), testbed.TenantOptions{
-		Name: "e2e", Ceiling: 2, PodsPerNode: 1, Hold: 5 * time.Second, BootTime: time.Second, Log: os.Stderr,
+		Name: cmp.Or(os.Getenv("E2E_TENANT"), "e2e"), Ceiling: 2, PodsPerNode: 1, Hold: 5 * time.Second, BootTime: time.Second, Log: os.Stderr,
 	})
 	if err != nil {
 		return 1, err
