@@ -63,9 +63,6 @@ func (m Marks) plan(r review, wanted int, now time.Time) Plan {
 	return p
 }
 
-// Idle says whether nothing is to be done.
-func (p Plan) Idle() bool { return len(p.Remove)+len(p.Create)+len(p.Renew) == 0 }
-
 // String is the state and the steps, without renewals: they change nothing.
 func (p Plan) String() string {
 	steps := []string{fmt.Sprintf("jobs: %d, free nodes wanted: %d, held: %d, waiting for a node: %d", p.Jobs, p.Wanted, p.Held, p.Waiting)}
