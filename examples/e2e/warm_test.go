@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os/exec"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/socialweb-computer/tenant-executor/examples/localrunner/runner"
 	"github.com/socialweb-computer/tenant-executor/examples/testbed"
@@ -219,16 +221,48 @@ func TestPoliciesKeepNodesFree(t *testing.T) {
 	}
 }
 
-// Nobody is needed to let the nodes of a keeper go that was killed.
+// A keeper replaces placeholders whose time is up, on the same nodes. Nobody is
+// needed to let the nodes go when it was killed.
 func TestPlaceholdersEndByThemselves(t *testing.T) {
-	fromZero(t, "--ceiling", "2", "--hold", "1s", "--boot-time", "0s")
+	fromZero(t, "--ceiling", "3", "--hold", "1s", "--boot-time", "0s")
+	ever := everNodes(t)
 	k := startKeeper(t, warmConfig(t, "lifetime = \"10s\"\n[[warm.policy]]\nidle_count = 2\n"))
-	held(t, 2)
+	nodes := held(t, 2)
+	client := admin(t)
+	first, err := client.Pods(testbed.Namespace).List(limited(t, time.Minute), metav1.ListOptions{LabelSelector: placeholders})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := map[types.UID]bool{}
+	for _, pod := range first.Items {
+		old[pod.UID] = true
+	}
+	if err := testbed.Until(context.Background(), "other placeholders", time.Minute, func(ctx context.Context) (bool, error) {
+		list, err := client.Pods(testbed.Namespace).List(ctx, metav1.ListOptions{LabelSelector: placeholders})
+		if err != nil {
+			return false, err
+		}
+		running := 0
+		for _, pod := range list.Items {
+			if !old[pod.UID] && pod.Status.Phase == corev1.PodRunning {
+				running++
+			}
+		}
+		return running == 2, fmt.Errorf("%d of them run", running)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if again := held(t, 2); !maps.Equal(nodes, again) {
+		t.Errorf("held are now %v, before %v", again, nodes)
+	}
 	if err := k.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = k.cmd.Wait()
 	wantNodes(t, time.Minute, 0)
+	if n := ever(); n != 2 {
+		t.Errorf("%d nodes were booted for 2 placeholders", n)
+	}
 }
 
 // The second job of a pipeline starts on the first one's node after the

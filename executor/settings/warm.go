@@ -12,8 +12,8 @@ import (
 
 // Warm is how nodes are kept for jobs to come.
 type Warm struct {
-	Linger   Duration `toml:"linger" default:"0s" doc:"How long a job's node is held for the next job once it is free. The provider's own hold follows. 0s holds none."`
-	Lifetime Duration `toml:"lifetime" default:"15m" doc:"How long a placeholder of the policies lives at most. tenant-executor warm replaces it in time; where nobody does, its node is let go."`
+	Linger   Duration `toml:"linger" default:"0s" doc:"How long a job's node is held for the next job once it is free. The gateway's own hold follows. cleanup then waits for the end of the job's Pod, a second or two. 0s holds none."`
+	Lifetime Duration `toml:"lifetime" default:"15m" doc:"How long a placeholder of the policies holds a node at most. tenant-executor warm replaces it in time; where nobody does, the node is let go."`
 
 	PausePodImage            string   `toml:"pause_pod_image" example:"registry.example.com/pause:3.10" doc:"Image of the placeholders: it has to wait and do nothing. Required for linger and for policies."`
 	PausePodImagePullSecrets []string `toml:"pause_pod_image_pull_secrets" example:"registry-login" doc:"Names of Secrets in the namespace with logins for the registry of that image."`
