@@ -21,6 +21,9 @@ const (
 	settle = 200 * time.Millisecond
 	// lookAgain is how long it waits when the cluster does not answer.
 	lookAgain = 2 * time.Second
+	// longWait is how long a placeholder may wait for a node before it is worth
+	// a warning. No node takes so long to boot.
+	longWait = 10 * time.Minute
 )
 
 // Keeper keeps nodes free by the policies. Several on one cluster keep as many
@@ -33,6 +36,10 @@ type Keeper struct {
 	log    joblog.Log
 	clock  pods.Clock
 	said   string
+	// waiting is since when placeholders have waited for a node; zero while
+	// none does.
+	waiting time.Time
+	warned  bool
 }
 
 // KeeperParts are what a Keeper is made of.
@@ -88,6 +95,7 @@ func (k *Keeper) Run(ctx context.Context) {
 		plan, version, err := k.plan(ctx)
 		if err == nil {
 			k.say(plan.String())
+			k.watchWait(plan)
 			err = k.apply(ctx, plan)
 		}
 		if ctx.Err() != nil {
@@ -141,6 +149,20 @@ func (k *Keeper) sleep(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-k.clock.After(d):
+	}
+}
+
+// watchWait says once what may be wrong when placeholders wait for very long.
+func (k *Keeper) watchWait(plan capacity.Plan) {
+	switch {
+	case plan.Waiting == 0:
+		k.waiting, k.warned = time.Time{}, false
+	case k.waiting.IsZero():
+		k.waiting = k.clock.Now()
+	case !k.warned && k.clock.Now().Sub(k.waiting) >= longWait:
+		k.warned = true
+		k.log.Warn("Placeholders have waited for a node for %s. Either the cluster is at its ceiling, or no node fits kubernetes.node_selector, "+
+			"or the gateway counts several Pods a node: each placeholder takes a whole one, so SOCIALWEB_CLUSTERPROVIDER_SCALE_PODS_PER_NODE has to be 1", joblog.Duration(longWait))
 	}
 }
 

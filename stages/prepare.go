@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -77,16 +76,14 @@ func (d *Driver) start(ctx context.Context, created *corev1.Pod) error {
 		return d.awaitFailure(err)
 	}
 	from := d.clock.Now()
-	var beside sync.WaitGroup
-	beside.Go(func() { d.releaseWarm(ctx) })
-	err = d.setup(ctx, pods.RefTo(running))
-	beside.Wait()
-	if err != nil {
+	if err := d.setup(ctx, pods.RefTo(running)); err != nil {
 		return err
 	}
 	d.log.Info("Pod %s runs on node %s (waited %s for the node, %s for the start, %s until it was reached)",
 		running.Name, running.Spec.NodeName,
 		joblog.Duration(timing.Node), joblog.Duration(timing.Start), joblog.Duration(d.clock.Now().Sub(from)))
+	// Last, since the end of the placeholder is work for the job's node.
+	d.releaseWarm(ctx)
 	return nil
 }
 

@@ -18,7 +18,7 @@ type Settings struct {
 	Wait       Wait       `toml:"wait" doc:"How long prepare waits, phase by phase. Times are written as 90s, 10m, 1h30m."`
 	Run        Run        `toml:"run" doc:"How a stage is watched and ended."`
 	Cleanup    Cleanup    `toml:"cleanup" doc:"How cleanup ends. It has to fit in the runner's shutdown_timeout (30 s by default)."`
-	Warm       Warm       `toml:"warm" doc:"Nodes that are kept for jobs to come, by placeholder Pods. Without this table none are. Keys have the names and meanings of [runners.kubernetes.autoscaler] in the runner's config.toml, where that has them."`
+	Warm       Warm       `toml:"warm" doc:"Nodes that are kept for jobs to come, by placeholder Pods. Without this table none are. Placeholders make way for jobs of the same namespace alone: use one namespace for all jobs of a cluster that has them. Keys have the names and meanings of [runners.kubernetes.autoscaler] in the runner's config.toml, where that has them."`
 }
 
 // Cluster is how to reach the cluster.
