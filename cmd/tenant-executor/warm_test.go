@@ -137,10 +137,11 @@ func TestCleanupHoldsTheNode(t *testing.T) {
 	h.answerSetup()
 	h.prepared()
 	h.server.KeepTerminating()
+	watches := h.server.Requests().Count("watch", "pods")
 	cleanup := h.start("cleanup")
 	h.server.Wait(t, "the Pod to be watched", func() bool {
 		requests := h.server.Requests()
-		return requests.Count("delete", "pods") == 1 && requests.Count("watch", "pods") > 0
+		return requests.Count("delete", "pods") == 1 && requests.Count("watch", "pods") > watches
 	})
 	if n := h.server.Requests().Count("create", "pods"); n != 1 {
 		t.Errorf("%d Pods were made while the job's was there", n)
