@@ -41,6 +41,7 @@ type Driver struct {
 	cluster *cluster.Client
 	pods    *pods.Client
 	nodes   *capacity.Nodes
+	pool    *capacity.Pool
 	runner  *stream.Runner
 }
 
@@ -88,6 +89,7 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 		cluster:  c,
 		pods:     pods.NewClient(c, requestBudget),
 		nodes:    capacity.NewNodes(c, requestBudget),
+		pool:     newPool(c, p.Settings, p.Clock),
 		runner:   stream.NewRunner(c),
 	}, nil
 }

@@ -90,6 +90,8 @@ func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod) error {
 	d.log.Info("Pod %s runs on node %s (waited %s for the node, %s for the start, %s until it was reached)",
 		running.Name, running.Spec.NodeName,
 		joblog.Duration(timing.Node), joblog.Duration(timing.Start), joblog.Duration(d.clock.Now().Sub(from)))
+	// Last, since the end of the placeholder is work for the job's node.
+	d.releaseWarm(ctx)
 	return nil
 }
 
@@ -119,7 +121,7 @@ func (d *Driver) narrator(created *corev1.Pod) *narrator {
 func (d *Driver) abandon(ctx context.Context) {
 	ctx, cancel := detach(ctx, abortBudget)
 	defer cancel()
-	if err := d.Cleanup(ctx); err != nil {
+	if _, err := d.deletePods(ctx); err != nil {
 		d.log.Warn("%v", err)
 	}
 }

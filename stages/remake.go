@@ -37,7 +37,7 @@ func (d *Driver) makePod(ctx context.Context, plan *corev1.Pod) error {
 			return err
 		}
 		d.log.Info("%s. Nothing has run yet, so the Pod is made anew.", f.Error())
-		if err := d.remove(ctx, created); err != nil {
+		if _, err := d.remove(ctx, created); err != nil {
 			return d.requestFailure(err)
 		}
 		// A name of its own, since the old Pod may be there for a while.
@@ -48,6 +48,7 @@ func (d *Driver) makePod(ctx context.Context, plan *corev1.Pod) error {
 
 // create makes one Pod, or takes the one that an answer which got lost has made.
 func (d *Driver) create(ctx context.Context, plan *corev1.Pod) (*corev1.Pod, error) {
+	d.takeWarm(ctx)
 	created, err := d.pods.Create(ctx, plan, func(found *corev1.Pod) bool {
 		return found.Labels[pod.LabelJob] == plan.Labels[pod.LabelJob] && found.Labels[pod.LabelAttempt] == plan.Labels[pod.LabelAttempt]
 	})

@@ -33,6 +33,7 @@ func (s Settings) check() error {
 		s.Run.checkSpool(),
 		atLeast("cleanup.timeout", s.Cleanup.Timeout, time.Second),
 		absolute("state.dir", s.State.Dir),
+		s.Warm.check(),
 	)
 }
 

@@ -22,10 +22,12 @@ type Key struct {
 // Path is the key's full name, table and all.
 func (k Key) Path() string { return k.Table + "." + k.Name }
 
-// Table is one table of the file.
+// Table is one table of the file, or the entries of a list of tables.
 type Table struct {
 	Name, Doc string
-	Keys      []Key
+	// List is whether the table is written as [[Name]], once for each entry.
+	List bool
+	Keys []Key
 }
 
 // Tables lists all that the file may hold, in the order of the file.
@@ -34,29 +36,44 @@ func Tables() []Table {
 	root := reflect.TypeFor[Settings]()
 	for i := range root.NumField() {
 		field := root.Field(i)
-		table := Table{Name: field.Tag.Get("toml"), Doc: field.Tag.Get("doc")}
-		for j := range field.Type.NumField() {
-			inner := field.Type.Field(j)
-			table.Keys = append(table.Keys, Key{
-				Table:   table.Name,
-				Name:    inner.Tag.Get("toml"),
-				Type:    typeName(inner.Type),
-				Default: inner.Tag.Get("default"),
-				Example: inner.Tag.Get("example"),
-				Doc:     inner.Tag.Get("doc"),
-				index:   []int{i, j},
-			})
-		}
-		tables = append(tables, table)
+		tables = append(tables, tablesOf(field.Tag.Get("toml"), field, field.Type, []int{i})...)
 	}
 	return tables
+}
+
+// tablesOf is the table of a field, and behind it those of its lists of
+// tables. The keys of a list have no place in the Settings of their own, and
+// so no index.
+func tablesOf(name string, field reflect.StructField, of reflect.Type, index []int) []Table {
+	table := Table{Name: name, Doc: field.Tag.Get("doc"), List: index == nil}
+	var lists []Table
+	for j := range of.NumField() {
+		inner := of.Field(j)
+		if inner.Type.Kind() == reflect.Slice && inner.Type.Elem().Kind() == reflect.Struct {
+			lists = append(lists, tablesOf(name+"."+inner.Tag.Get("toml"), inner, inner.Type.Elem(), nil)...)
+			continue
+		}
+		key := Key{
+			Table:   name,
+			Name:    inner.Tag.Get("toml"),
+			Type:    typeName(inner.Type),
+			Default: inner.Tag.Get("default"),
+			Example: inner.Tag.Get("example"),
+			Doc:     inner.Tag.Get("doc"),
+		}
+		if index != nil {
+			key.index = append(append([]int{}, index...), j)
+		}
+		table.Keys = append(table.Keys, key)
+	}
+	return append([]Table{table}, lists...)
 }
 
 func typeName(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[Duration]():
 		return "time"
-	case t.Kind() == reflect.Int:
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Float64:
 		return "number"
 	case t.Kind() == reflect.Bool:
 		return "bool"
@@ -64,6 +81,8 @@ func typeName(t reflect.Type) string {
 		return "list"
 	case t.Kind() == reflect.Map:
 		return "table"
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Float64:
+		return "number"
 	default:
 		return "string"
 	}

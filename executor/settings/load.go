@@ -33,7 +33,7 @@ func Defaults() Settings {
 	value := reflect.ValueOf(&s).Elem()
 	for _, table := range Tables() {
 		for _, key := range table.Keys {
-			if key.Default != "" {
+			if key.Default != "" && key.index != nil {
 				setDefault(value.FieldByIndex(key.index), key)
 			}
 		}

@@ -1,4 +1,5 @@
-// Package capacity reads the nodes of a cluster whose nodes come and go.
+// Package capacity is about the nodes of a cluster whose nodes come and go:
+// which there are, and placeholders that keep some free for jobs to come.
 package capacity
 
 import (
@@ -28,13 +29,9 @@ type Count struct{ Total, Ready int }
 
 // Count counts the nodes.
 func (n *Nodes) Count(ctx context.Context) (Count, error) {
-	list := &corev1.NodeList{}
-	err := n.cluster.Retry(ctx, n.budget, func(ctx context.Context) error {
-		// rbac: nodes list
-		return n.cluster.REST().Get().Resource("nodes").Do(ctx).Into(list)
-	})
+	list, err := n.list(ctx)
 	if err != nil {
-		return Count{}, fmt.Errorf("listing nodes: %w", err)
+		return Count{}, err
 	}
 	count := Count{Total: len(list.Items)}
 	for i := range list.Items {
@@ -43,6 +40,33 @@ func (n *Nodes) Count(ctx context.Context) (Count, error) {
 		}
 	}
 	return count, nil
+}
+
+// ready names the nodes that are ready.
+func (n *Nodes) ready(ctx context.Context) (map[string]bool, error) {
+	list, err := n.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for i := range list.Items {
+		if healthOf(&list.Items[i]).Ready {
+			names[list.Items[i].Name] = true
+		}
+	}
+	return names, nil
+}
+
+func (n *Nodes) list(ctx context.Context) (*corev1.NodeList, error) {
+	list := &corev1.NodeList{}
+	err := n.cluster.Retry(ctx, n.budget, func(ctx context.Context) error {
+		// rbac: nodes list
+		return n.cluster.REST().Get().Resource("nodes").Do(ctx).Into(list)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	return list, nil
 }
 
 // Health is how a node is.

@@ -11,22 +11,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
 func node(name string, ready bool, age time.Duration) corev1.Node {
 	status := corev1.ConditionFalse
 	if ready {
 		status = corev1.ConditionTrue
 	}
 	return corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(noon.Add(-age))},
+		ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(noon().Add(-age))},
 		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}},
 	}
 }
 
 func job(name, on string, phase corev1.PodPhase, age time.Duration) corev1.Pod {
 	return corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(noon.Add(-age))},
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(noon().Add(-age))},
 		Spec:       corev1.PodSpec{NodeName: on},
 		Status:     corev1.PodStatus{Phase: phase},
 	}
@@ -35,7 +33,7 @@ func job(name, on string, phase corev1.PodPhase, age time.Duration) corev1.Pod {
 func TestOutlook(t *testing.T) {
 	nodes := []corev1.Node{node("a", true, time.Hour), node("b", true, time.Minute), node("c", false, time.Second)}
 	leaving := job("leaving", "", corev1.PodPending, time.Hour)
-	leaving.DeletionTimestamp = &metav1.Time{Time: noon}
+	leaving.DeletionTimestamp = &metav1.Time{Time: noon()}
 	pods := []corev1.Pod{
 		job("running", "a", corev1.PodRunning, time.Hour),
 		job("done", "b", corev1.PodSucceeded, time.Hour),
@@ -46,7 +44,7 @@ func TestOutlook(t *testing.T) {
 	}
 	want := Outlook{
 		Nodes: 3, Ready: 2, Free: 1, Unfinished: 5, Place: 3, Queue: 3,
-		Newest: noon.Add(-time.Second), NewestPod: noon.Add(-2 * time.Minute),
+		Newest: noon().Add(-time.Second), NewestPod: noon().Add(-2 * time.Minute),
 	}
 	if diff := cmp.Diff(want, outlook(nodes, pods, "third")); diff != "" {
 		t.Errorf("outlook (-want +got):\n%s", diff)
