@@ -59,6 +59,7 @@ no network.`,
   localtenant build                # once: Kubernetes, about 16 minutes
   localtenant up                   # a cluster with no nodes
   export KUBECONFIG=$(localtenant kubeconfig)
+  localtenant driver-config > driver.toml
   localtenant status
   localtenant node list
   localtenant down                 # and nothing is left
@@ -89,7 +90,7 @@ no network.`,
 			root.AddCommand(verb)
 		}
 	}
-	grouped("cluster", c.deps(), c.build(), c.up(), c.down(), c.status(), c.kubeconfig(), c.leftovers())
+	grouped("cluster", c.deps(), c.build(), c.up(), c.down(), c.status(), c.kubeconfig(), c.driverConfig(), c.leftovers())
 	grouped("change", c.node(), c.apiserver(), c.gateway(), c.registry())
 	grouped("inside", c.serve(), c.guest())
 	return root
