@@ -52,6 +52,7 @@ lint: agent
 
 unit: agent
 	$(GO) test -race ./...
+	$(GO) test -count 1 -run 'Thousand|Memory' ./cmd/tenant-executor
 	$(GO) test -C $(LOCALTENANT) -race ./...
 
 # A short while for each fuzz target: the frames and records of the agent, both

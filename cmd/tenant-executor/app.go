@@ -54,6 +54,14 @@ a tenant cluster.
 Every stage can also be run by hand: --job names a file with the job as GitLab
 sent it (the runner's JOB_RESPONSE_FILE). A stage finds the job's Pod by itself,
 so that one stage can be tried on a job that runs.`,
+		Example: `  # a job by hand on a local tenant cluster (bin/localtenant, see examples/localtenant)
+  localtenant up
+  localtenant driver-config > driver.toml
+  echo '{"id": 1}' > job.json
+  tenant-executor prepare --config driver.toml --job job.json
+  echo 'id; df -h /builds' > look.sh
+  tenant-executor run --config driver.toml --job job.json look.sh build_script
+  tenant-executor cleanup --config driver.toml --job job.json`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

@@ -18,8 +18,8 @@ that started it is killed. Ctrl-C detaches and leaves the stage alone.
 
 Without STAGE it is the newest stage that runs, or the newest of all if none
 does. STAGE may be the beginning of a name.`,
-		Example: `  tenant-executor attach --config driver.toml --job response.json
-  tenant-executor attach --config driver.toml --job response.json build_script`,
+		Example: `  tenant-executor attach --config driver.toml --job job.json
+  tenant-executor attach --config driver.toml --job job.json build_script`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return &usageError{fmt.Errorf("attach takes one stage at the most; it got %q", args)}

@@ -10,8 +10,9 @@ func (a *app) cleanupCommand() *cobra.Command {
 		Short: "Delete the job's Pods (cleanup_exec)",
 		Long: `cleanup deletes every Pod of the job, also those of attempts that failed. It says
 nothing when all went well, and may be called again.`,
-		Example: `  tenant-executor cleanup --config driver.toml --job response.json`,
-		Args:    noArgs,
+		Example: `  # driver.toml and job.json as "tenant-executor --help" makes them for a local tenant cluster
+  tenant-executor cleanup --config driver.toml --job job.json`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			d, err := a.driver(c.Context(), a.voice, false)
 			if err != nil {

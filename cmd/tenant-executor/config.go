@@ -16,8 +16,9 @@ func (a *app) configCommand() *cobra.Command {
 		Long: `config prints JSON for the runner, and nothing else, on stdout: the driver's name,
 the folders and the shell of the job, and job_env with the name of the Pod that
 prepare is to make. It does not talk to the cluster.`,
-		Example: `  tenant-executor config --config driver.toml --job response.json`,
-		Args:    noArgs,
+		Example: `  # driver.toml and job.json as "tenant-executor --help" makes them for a local tenant cluster
+  tenant-executor config --config driver.toml --job job.json`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			s, err := a.settings()
 			if err != nil {

@@ -42,7 +42,8 @@ func (h *harness) plainExec(ctx context.Context, p *programs, text string, chang
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	var out, stderr bytes.Buffer
-	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &out, Stderr: &stderr})
+	// client-go may write on after its context has ended.
+	out, stderr := newOutput(), newOutput()
+	err = executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: out, Stderr: stderr})
 	return out.String(), err
 }

@@ -13,8 +13,9 @@ func (a *app) prepareCommand() *cobra.Command {
 		Long: `prepare makes the job's Pod and waits until stages can run in it: until a node
 takes it, until its images are pulled and its containers run, and until commands
 reach it. Each phase has a budget of its own in the configuration ([wait]).`,
-		Example: `  tenant-executor prepare --config driver.toml --job response.json`,
-		Args:    noArgs,
+		Example: `  # driver.toml and job.json as "tenant-executor --help" makes them for a local tenant cluster
+  tenant-executor prepare --config driver.toml --job job.json`,
+		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			a.voice = joblog.New(a.stdout)
 			d, err := a.driver(c.Context(), a.voice, true)

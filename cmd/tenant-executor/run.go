@@ -29,10 +29,10 @@ $BUILD_FAILURE_EXIT_CODE with the script's own code in $BUILD_EXIT_CODE_FILE, or
 $SYSTEM_FAILURE_EXIT_CODE. By hand they are 1 and 2.`,
 		Example: `  # any command, in the build container of a job that prepare has readied
   echo 'id; ls -la /builds' > look.sh
-  tenant-executor run --config driver.toml --job response.json look.sh build_script
+  tenant-executor run --config driver.toml --job job.json look.sh build_script
 
   # the same in the helper container
-  tenant-executor run --config driver.toml --job response.json look.sh get_sources`,
+  tenant-executor run --config driver.toml --job job.json look.sh get_sources`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != runArgs || args[1] == "" {
 				return &usageError{fmt.Errorf("run takes a script file and a stage name, such as: run script.sh build_script; it got %q", args)}

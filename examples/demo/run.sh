@@ -28,21 +28,10 @@ localtenant up --name "$tenant" --pods-per-node 1 --ceiling 2 --hold 30s --boot-
 
 # What `up` tells about the cluster, as `status` prints it.
 fact() { localtenant status --name "$tenant" -o json | sed -n "s/^ *\"$1\": \"\(.*\)\",*$/\1/p" | head -n 1; }
-access=$(fact accessDir)
 registry=$(fact plain)
 address=$(fact bridgeAddress)
 
-cat >"$folder/driver.toml" <<TOML
-[cluster]
-url = "$(cat "$access/cluster-url")"
-ca_file = "$access/ca.crt"
-cert_file = "$access/client.crt"
-key_file = "$access/client.key"
-
-[kubernetes]
-namespace = "ci"
-helper_image = "$registry/localtenant/helper:1"
-TOML
+localtenant driver-config --name "$tenant" >"$folder/driver.toml"
 
 cat >"$folder/config.toml" <<TOML
 [[runners]]
