@@ -82,21 +82,37 @@ func (n *narrator) waitForNode(ctx context.Context, state pods.State, waited tim
 	g := n.gateway
 	switch g.Why(o, waited) {
 	case capacity.Full:
-		n.say(waited, "Waiting for a node: %d of %d nodes run jobs, place %d of %d in the queue", o.Nodes, g.Ceiling, o.Place, o.Queue)
+		n.say(waited, "Waiting for a node: %d of at most %d are there, all busy%s", o.Nodes, g.Ceiling, place(o, 1))
 	case capacity.Joining:
-		n.say(waited, "Waiting for a node: %d of %d nodes are ready, the others have just joined%s", o.Ready, o.Nodes, n.boots(waited))
+		n.say(waited, "Waiting for a node: %d of at most %d are there, %d not ready yet%s%s", o.Nodes, g.Ceiling, o.Nodes-o.Ready, place(o, 2), n.boots(waited))
 	case capacity.Unfit:
-		n.say(waited, "Waiting for a node: %d are free, and the Pod fits on none: %s", o.Free, state.Detail)
+		n.say(waited, "Waiting for a node: the Pod fits on none that is free (%s)", state.Detail)
 	case capacity.Starved:
 		n.starved(o, waited)
 	default:
-		n.say(waited, "Waiting for a node: %d run jobs, another boots (%d at most)%s", o.Nodes, g.Ceiling, n.boots(waited))
+		n.say(waited, "Waiting for a node: %s, one boots%s%s", there(o, g), place(o, 2), n.boots(waited))
 	}
+}
+
+// there is which nodes there are while one boots.
+func there(o capacity.Outlook, g capacity.Gateway) string {
+	if o.Nodes == 0 {
+		return "the cluster has none"
+	}
+	return fmt.Sprintf("%d of at most %d are there, all busy", o.Nodes, g.Ceiling)
+}
+
+// place is the Pod's place in a queue that is worth speaking of.
+func place(o capacity.Outlook, worth int) string {
+	if o.Queue < worth || o.Place == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; place %d of %d in the queue", o.Place, o.Queue)
 }
 
 // starved names the setting that keeps a node from being booted.
 func (n *narrator) starved(o capacity.Outlook, waited time.Duration) {
-	n.say(waited, "Waiting for a node: %d are there for %d job Pods, %d may be, and none boots", o.Nodes, o.Unfinished, n.gateway.Ceiling)
+	n.say(waited, "Waiting for a node: %d of at most %d are there for %d job Pods, and none boots", o.Nodes, n.gateway.Ceiling, o.Unfinished)
 	if n.warned {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -36,7 +37,7 @@ func (d *Driver) makePod(ctx context.Context, plan *corev1.Pod) error {
 		if f.Cause != failure.PodLost && f.Cause != failure.NodeLost {
 			return err
 		}
-		d.log.Info("%s. Nothing has run yet, so the Pod is made anew.", f.Error())
+		d.log.Info("%s. Nothing has run yet, so the Pod is made anew.", strings.TrimSuffix(f.Error(), "."))
 		if _, err := d.remove(ctx, created); err != nil {
 			return d.requestFailure(err)
 		}

@@ -54,15 +54,19 @@ func TestCleanupDeletesEveryAttempt(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.play()
-	for range 3 {
-		h.theJob()
-	}
 	h.job["id"] = 4712
 	h.theJob()
 	h.job["id"] = 4711
 	h.env["CUSTOM_ENV_CI_RUNNER_SHORT_TOKEN"] = "other-run"
 	h.theJob()
 	h.env["CUSTOM_ENV_CI_RUNNER_SHORT_TOKEN"] = "runner-ab"
+	h.theJob()
+	// Two more, as no prepare had the time to remove them.
+	for _, name := range []string{"second", "third"} {
+		attempt := h.server.Pods()[2].DeepCopy()
+		attempt.Name += "-" + name
+		h.server.AddPod(attempt)
+	}
 	if n := len(h.server.Pods()); n != 5 {
 		t.Fatalf("%d Pods were made", n)
 	}

@@ -97,7 +97,7 @@ func TestPrepareFailures(t *testing.T) {
 			h.server.RemoveNode(node)
 			h.server.OnCreate(faultserver.Unscheduled(noNode))
 		}, systemCode, 1, []string{using,
-			"Waiting for a node: the cluster has none at present and boots one",
+			"Waiting for a node: the cluster has none, one boots",
 			"ERROR: no node for the job: the Pod was still waiting for a node after 1s: Unschedulable: " + noNode,
 			"The tenant cluster did not boot a node, or all its nodes are busy. The operator can raise wait.node."}},
 		{"no start", func(h *harness, _ *programs) {
@@ -117,12 +117,18 @@ func TestPrepareFailures(t *testing.T) {
 		{"evicted", func(h *harness, _ *programs) {
 			h.server.OnCreate(scheduled, faultserver.Evicted("The node was low on resource: memory."))
 		}, systemCode, 1, []string{using,
+			"the job's Pod: the Pod ended before it ran: Evicted: The node was low on resource: memory. Nothing has run yet, so the Pod is made anew.",
+			"the job's Pod: the Pod ended before it ran: Evicted: The node was low on resource: memory. Nothing has run yet, so the Pod is made anew.",
+			"the job's Pod: the Pod ended before it ran: Evicted: The node was low on resource: memory. Nothing has run yet, so the Pod is made anew.",
 			"ERROR: the job's Pod: the Pod ended before it ran: Evicted: The node was low on resource: memory.",
 			"Retry the job. If it happens again, the operator has to find who removes the Pods."}},
 		{"deleted by somebody", func(h *harness, _ *programs) {
 			h.server.OnCreate(scheduled, faultserver.Removed())
 		}, systemCode, 0, []string{using,
-			"ERROR: the job's Pod: Pod ci/POD was deleted",
+			"the job's Pod: Pod ci/POD was deleted. Nothing has run yet, so the Pod is made anew.",
+			"the job's Pod: Pod ci/POD-2 was deleted. Nothing has run yet, so the Pod is made anew.",
+			"the job's Pod: Pod ci/POD-3 was deleted. Nothing has run yet, so the Pod is made anew.",
+			"ERROR: the job's Pod: Pod ci/POD-4 was deleted",
 			"Retry the job. If it happens again, the operator has to find who removes the Pods."}},
 		{"helper without gitlab-runner", func(_ *harness, p *programs) { p.path = os.Getenv("PATH") }, buildCode, 1, []string{using,
 			"ERROR: the helper image helper:v19.4.0 has neither gitlab-runner nor gitlab-runner-helper, so artifacts and caches would be lost",
@@ -253,7 +259,7 @@ func TestPrepareThatIsEnded(t *testing.T) {
 			func(h *harness) func() bool {
 				return func() bool { return h.server.Requests().Count("list", "nodes") > 0 }
 			},
-			[]string{using, "Waiting for a node: all 1 nodes run jobs or do not fit; the cluster boots another unless it is at its ceiling"}},
+			[]string{using, "Waiting for a node: the Pod fits on none that is free (Unschedulable: 0/1 nodes are available)"}},
 		{"while it starts", []faultserver.Step{faultserver.Scheduled(node)},
 			func(h *harness) func() bool {
 				return func() bool { return h.server.Requests().Count("watch", "pods") > 0 }

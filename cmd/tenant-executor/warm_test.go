@@ -73,7 +73,7 @@ func TestPrepareTakesANodeThatLingers(t *testing.T) {
 	if got := h.stage("prepare"); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
-	if got, want := h.verbs(), "list delete create list"; got != want {
+	if got, want := h.verbs(), "list list delete create list"; got != want {
 		t.Errorf("requests %q, want %q", got, want)
 	}
 	if all := h.deletions(); len(all) != 1 || *all[0].GracePeriodSeconds != 0 || *all[0].Preconditions.UID != held.UID {
@@ -90,7 +90,7 @@ func TestPrepareWithoutWarmAsksNothing(t *testing.T) {
 	if got := h.stage("prepare"); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
-	if got := h.verbs(); got != "create" {
+	if got := h.verbs(); got != "list create" {
 		t.Errorf("requests %q", got)
 	}
 }
@@ -106,7 +106,7 @@ func TestPrepareReleasesThePlaceholderBesideTheJob(t *testing.T) {
 	if got := h.stage("prepare"); got.code != 0 {
 		t.Fatalf("%+v", got)
 	}
-	if got, want := h.verbs(), "list create list delete"; got != want {
+	if got, want := h.verbs(), "list list create list delete"; got != want {
 		t.Errorf("requests %q, want %q", got, want)
 	}
 	for _, pod := range h.server.Pods() {

@@ -73,5 +73,5 @@ func TestPodsPerNodeTrapIsNamed(t *testing.T) {
 	wantPassed(t, firstWait())
 	out := secondWait()
 	wantPassed(t, out)
-	wantLog(t, out, "Waiting for a node: 1 are there for 2 job Pods, 2 may be, and none boots")
+	wantLog(t, out, "Waiting for a node: 1 of at most 2 are there for 2 job Pods, and none boots")
 }
