@@ -28,10 +28,12 @@ type Driver struct {
 	settings settings.Settings
 	job      job.Job
 	// hint is the Pod's name as config chose it, "" where no config ran.
-	hint  string
-	log   joblog.Log
-	clock pods.Clock
-	host  func() Host
+	hint string
+	// variables are the job's, by their names in the stage's environment.
+	variables job.Environment
+	log       joblog.Log
+	clock     pods.Clock
+	host      func() Host
 	// state outlives the job; stateErr is why there is none.
 	state    *state.Folder
 	stateErr error
@@ -58,8 +60,10 @@ type Parts struct {
 	// PodName is the name that config chose for this attempt's Pod, "" where
 	// no config ran.
 	PodName string
-	Log     joblog.Log
-	Clock   pods.Clock
+	// Variables are the stage's environment, with the job's variables in it.
+	Variables job.Environment
+	Log       joblog.Log
+	Clock     pods.Clock
 	// Host looks at the host of the driver. Prepare and Cleanup alone ask.
 	Host func() Host
 }
@@ -77,20 +81,21 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 		hint = ""
 	}
 	return &Driver{
-		settings: p.Settings,
-		job:      p.Job,
-		hint:     hint,
-		log:      p.Log,
-		clock:    p.Clock,
-		host:     p.Host,
-		state:    p.State,
-		stateErr: p.StateErr,
-		history:  history{p.State},
-		cluster:  c,
-		pods:     pods.NewClient(c, requestBudget),
-		nodes:    capacity.NewNodes(c, requestBudget),
-		pool:     newPool(c, p.Settings, p.Clock),
-		runner:   stream.NewRunner(c),
+		settings:  p.Settings,
+		job:       p.Job,
+		hint:      hint,
+		variables: p.Variables,
+		log:       p.Log,
+		clock:     p.Clock,
+		host:      p.Host,
+		state:     p.State,
+		stateErr:  p.StateErr,
+		history:   history{p.State},
+		cluster:   c,
+		pods:      pods.NewClient(c, requestBudget),
+		nodes:     capacity.NewNodes(c, requestBudget),
+		pool:      newPool(c, p.Settings, p.Clock),
+		runner:    stream.NewRunner(c),
 	}, nil
 }
 

@@ -29,8 +29,12 @@ func (d *Driver) Prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	objects, err := plan.Build()
+	if err != nil {
+		return err
+	}
 	d.log.Info("Using tenant cluster %s, namespace %s, image %s",
-		strings.TrimPrefix(d.cluster.URL(), "https://"), plan.Namespace, plan.Spec.Containers[0].Image)
+		strings.TrimPrefix(d.cluster.URL(), "https://"), objects.Pod.Namespace, objects.Pod.Spec.Containers[0].Image)
 
 	d.tidy(ctx, host)
 	err = d.makePod(ctx, plan)
@@ -41,18 +45,19 @@ func (d *Driver) Prepare(ctx context.Context) error {
 	return err
 }
 
-// plan is the Pod of this attempt.
-func (d *Driver) plan(host Host) (*corev1.Pod, error) {
+// plan is what this attempt makes.
+func (d *Driver) plan(host Host) (pod.Plan, error) {
 	attempt := strings.TrimPrefix(d.hint, d.job.PodName(""))
 	if attempt == "" {
 		var err error
 		if attempt, err = newAttempt(nil); err != nil {
-			return nil, err
+			return pod.Plan{}, err
 		}
 	}
 	return pod.Plan{
 		Job:       d.job,
 		Settings:  d.settings.Kubernetes,
+		Variables: d.variables,
 		BuildsDir: d.settings.Job.BuildsDir,
 		CacheDir:  d.settings.Job.CacheDir,
 		Attempt:   attempt,
@@ -61,7 +66,7 @@ func (d *Driver) plan(host Host) (*corev1.Pod, error) {
 		Wait:      d.settings.Wait.Node.Value() + d.settings.Wait.Start.Value() + d.settings.Wait.Reach.Value(),
 		Owner:     host.annotation(),
 		Now:       d.clock.Now(),
-	}.Build()
+	}, nil
 }
 
 // start waits until the Pod runs and can be reached, and readies it.

@@ -3,10 +3,7 @@ package stages
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
@@ -22,15 +19,18 @@ const maxRemakes = 3
 // lost before anything ran in it, with its node or by itself, is made anew: the
 // idle hold of the gateway may end at the very moment a Pod binds to a node.
 // The runner would do the same by another attempt, of which it has three.
-func (d *Driver) makePod(ctx context.Context, plan *corev1.Pod) error {
-	name := plan.Name
-	for remakes := 0; ; remakes++ {
-		created, err := d.create(ctx, plan)
+func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
+	for ; ; plan.Remake++ {
+		objects, err := plan.Build()
+		if err != nil {
+			return err
+		}
+		created, err := d.create(ctx, objects)
 		if err != nil {
 			return err
 		}
 		err = d.start(ctx, created)
-		if err == nil || ctx.Err() != nil || remakes == maxRemakes {
+		if err == nil || ctx.Err() != nil || plan.Remake == maxRemakes {
 			return err
 		}
 		f := failure.Of(err)
@@ -41,22 +41,7 @@ func (d *Driver) makePod(ctx context.Context, plan *corev1.Pod) error {
 		if _, err := d.remove(ctx, created); err != nil {
 			return d.requestFailure(err)
 		}
-		// A name of its own, since the old Pod may be there for a while.
-		plan = plan.DeepCopy()
-		plan.Name = name + "-" + strconv.Itoa(remakes+2)
 	}
-}
-
-// create makes one Pod, or takes the one that an answer which got lost has made.
-func (d *Driver) create(ctx context.Context, plan *corev1.Pod) (*corev1.Pod, error) {
-	d.takeWarm(ctx)
-	created, err := d.pods.Create(ctx, plan, func(found *corev1.Pod) bool {
-		return found.Labels[pod.LabelJob] == plan.Labels[pod.LabelJob] && found.Labels[pod.LabelAttempt] == plan.Labels[pod.LabelAttempt]
-	})
-	if err != nil {
-		return nil, d.createFailure(err)
-	}
-	return created, nil
 }
 
 // errNodeWatched ends the watch of a node whose Pod has started.

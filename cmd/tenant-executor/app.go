@@ -146,15 +146,16 @@ func (a *app) driver(ctx context.Context, log joblog.Log, afresh bool) (*stages.
 	// No job fails for want of the folder: a nil one remembers nothing.
 	folder, stateErr := state.Open(s.State.Dir)
 	return stages.New(ctx, stages.Parts{
-		Settings: s,
-		Find:     a.finder(folder, afresh).Find,
-		State:    folder,
-		StateErr: stateErr,
-		Job:      j,
-		PodName:  a.environment[job.HintPod],
-		Log:      log,
-		Clock:    stages.Clock{},
-		Host:     func() stages.Host { return a.host(folder) },
+		Settings:  s,
+		Find:      a.finder(folder, afresh).Find,
+		State:     folder,
+		StateErr:  stateErr,
+		Job:       j,
+		PodName:   a.environment[job.HintPod],
+		Variables: a.environment,
+		Log:       log,
+		Clock:     stages.Clock{},
+		Host:      func() stages.Host { return a.host(folder) },
 	})
 }
 

@@ -4,16 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
-
-// Pull policies under the names that GitLab gives them.
-var pullPolicies = []string{"always", "if-not-present", "never"}
 
 // check says everything that is wrong with the values.
 func (s Settings) check() error {
@@ -48,30 +44,6 @@ func (t Tenant) check() error {
 	return errors.Join(all...)
 }
 
-func (k Kubernetes) check() error {
-	var all []error
-	complain := func(format string, args ...any) { all = append(all, fmt.Errorf(format, args...)) }
-
-	if problems := validation.IsDNS1123Label(k.Namespace); len(problems) > 0 {
-		complain("kubernetes.namespace is %q: %s", k.Namespace, strings.Join(problems, "; "))
-	}
-	if k.HelperImage == "" {
-		complain("kubernetes.helper_image is not set: name GitLab's gitlab-runner-helper image of the runner's version")
-	}
-	if k.PullPolicy != "" && !slices.Contains(pullPolicies, k.PullPolicy) {
-		complain("kubernetes.pull_policy is %q: use one of %s", k.PullPolicy, strings.Join(pullPolicies, ", "))
-	}
-	all = append(all, k.checkResources()...)
-	all = append(all, checkLabels("kubernetes.node_selector", k.NodeSelector)...)
-	all = append(all, checkLabels("kubernetes.pod_labels", k.PodLabels)...)
-	for name := range k.PodAnnotations {
-		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
-			complain("kubernetes.pod_annotations has the name %q: %s", name, strings.Join(problems, "; "))
-		}
-	}
-	return errors.Join(all...)
-}
-
 func checkLabels(key string, labels map[string]string) []error {
 	var all []error
 	for name, value := range labels {
@@ -83,59 +55,6 @@ func checkLabels(key string, labels map[string]string) []error {
 		}
 	}
 	return all
-}
-
-// Resource is a pair of settings for one resource of one container.
-type Resource struct {
-	// Name is the resource as the settings name it: cpu, memory or
-	// ephemeral_storage, with "helper_" before it for the helper.
-	Name           string
-	Request, Limit string
-}
-
-// BuildResources are the resources of the build container.
-func (k Kubernetes) BuildResources() []Resource {
-	return []Resource{
-		{"cpu", k.CPURequest, k.CPULimit},
-		{"memory", k.MemoryRequest, k.MemoryLimit},
-		{"ephemeral_storage", k.EphemeralStorageRequest, k.EphemeralStorageLimit},
-	}
-}
-
-// HelperResources are the resources of the helper container.
-func (k Kubernetes) HelperResources() []Resource {
-	return []Resource{
-		{"helper_cpu", k.HelperCPURequest, k.HelperCPULimit},
-		{"helper_memory", k.HelperMemoryRequest, k.HelperMemoryLimit},
-		{"helper_ephemeral_storage", k.HelperEphemeralStorageRequest, k.HelperEphemeralStorageLimit},
-	}
-}
-
-func (k Kubernetes) checkResources() []error {
-	var all []error
-	for _, r := range append(k.BuildResources(), k.HelperResources()...) {
-		request, err1 := quantity("kubernetes."+r.Name+"_request", r.Request)
-		limit, err2 := quantity("kubernetes."+r.Name+"_limit", r.Limit)
-		all = append(all, err1, err2)
-		if err1 == nil && err2 == nil && r.Request != "" && r.Limit != "" && request.Cmp(limit) > 0 {
-			all = append(all, fmt.Errorf("kubernetes.%s_request is %s, more than %s_limit, which is %s", r.Name, r.Request, r.Name, r.Limit))
-		}
-	}
-	return all
-}
-
-func quantity(key, text string) (resource.Quantity, error) {
-	if text == "" {
-		return resource.Quantity{}, nil
-	}
-	q, err := resource.ParseQuantity(text)
-	if err != nil {
-		return q, fmt.Errorf("%s is %q: write a Kubernetes quantity such as 500m, 2 or 4Gi", key, text)
-	}
-	if q.Sign() <= 0 {
-		return q, fmt.Errorf("%s is %q: it has to be above 0", key, text)
-	}
-	return q, nil
 }
 
 // smallestSpool is the least spool_limit, in bytes: some pieces of the agent's

@@ -16,9 +16,12 @@ func Example() string {
 `)
 	for _, table := range Tables() {
 		header := "[" + table.Name + "]"
-		if table.List {
+		switch {
+		case table.List:
 			// An entry that nobody asked for would not be the default.
 			header = "# [" + header + "]"
+		case table.Inner:
+			header = "# " + header
 		}
 		fmt.Fprintf(&b, "\n# %s\n%s\n", table.Doc, header)
 		for _, key := range table.Keys {

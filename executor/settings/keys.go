@@ -27,7 +27,9 @@ type Table struct {
 	Name, Doc string
 	// List is whether the table is written as [[Name]], once for each entry.
 	List bool
-	Keys []Key
+	// Inner is whether the table stands in another one.
+	Inner bool
+	Keys  []Key
 }
 
 // Tables lists all that the file may hold, in the order of the file.
@@ -36,44 +38,57 @@ func Tables() []Table {
 	root := reflect.TypeFor[Settings]()
 	for i := range root.NumField() {
 		field := root.Field(i)
-		tables = append(tables, tablesOf(field.Tag.Get("toml"), field, field.Type, []int{i})...)
+		tables = append(tables, tablesOf(Table{Name: field.Tag.Get("toml"), Doc: field.Tag.Get("doc")}, field.Type, []int{i})...)
 	}
 	return tables
 }
 
-// tablesOf is the table of a field, and behind it those of its lists of
-// tables. The keys of a list have no place in the Settings of their own, and
-// so no index.
-func tablesOf(name string, field reflect.StructField, of reflect.Type, index []int) []Table {
-	table := Table{Name: name, Doc: field.Tag.Get("doc"), List: index == nil}
-	var lists []Table
+// tablesOf is a table with the keys of a struct, and behind it the tables
+// inside it. The keys of a list of tables, and of a table that may be missing,
+// have no place in the Settings of their own, and so no index.
+func tablesOf(table Table, of reflect.Type, index []int) []Table {
+	var inside []Table
+	collect(&table, &inside, of, index)
+	return append([]Table{table}, inside...)
+}
+
+// collect adds the keys of a struct to a table. The fields of an embedded
+// struct are the table's own.
+func collect(table *Table, inside *[]Table, of reflect.Type, index []int) {
 	for j := range of.NumField() {
-		inner := of.Field(j)
-		if inner.Type.Kind() == reflect.Slice && inner.Type.Elem().Kind() == reflect.Struct {
-			lists = append(lists, tablesOf(name+"."+inner.Tag.Get("toml"), inner, inner.Type.Elem(), nil)...)
-			continue
-		}
-		key := Key{
-			Table:   name,
-			Name:    inner.Tag.Get("toml"),
-			Type:    typeName(inner.Type),
-			Default: inner.Tag.Get("default"),
-			Example: inner.Tag.Get("example"),
-			Doc:     inner.Tag.Get("doc"),
-		}
+		field := of.Field(j)
+		var place []int
 		if index != nil {
-			key.index = append(append([]int{}, index...), j)
+			place = append(append([]int{}, index...), j)
 		}
-		table.Keys = append(table.Keys, key)
+		doc := field.Tag.Get("doc")
+		switch kind := field.Type; {
+		case field.Anonymous:
+			collect(table, inside, kind, place)
+		case kind.Kind() == reflect.Slice && kind.Elem().Kind() == reflect.Struct:
+			*inside = append(*inside, tablesOf(Table{Name: table.Name + "." + field.Tag.Get("toml"), Doc: doc, List: true}, kind.Elem(), nil)...)
+		case kind.Kind() == reflect.Struct:
+			*inside = append(*inside, tablesOf(Table{Name: table.Name + "." + field.Tag.Get("toml"), Doc: doc, Inner: true}, kind, place)...)
+		case kind.Kind() == reflect.Pointer && kind.Elem().Kind() == reflect.Struct:
+			*inside = append(*inside, tablesOf(Table{Name: table.Name + "." + field.Tag.Get("toml"), Doc: doc, Inner: true}, kind.Elem(), nil)...)
+		default:
+			table.Keys = append(table.Keys, Key{
+				Table: table.Name, Name: field.Tag.Get("toml"), Type: typeName(kind),
+				Default: field.Tag.Get("default"), Example: field.Tag.Get("example"), Doc: doc,
+				index: place,
+			})
+		}
 	}
-	return append([]Table{table}, lists...)
 }
 
 func typeName(t reflect.Type) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem() // a key whose absence is not its zero value
+	}
 	switch {
 	case t == reflect.TypeFor[Duration]():
 		return "time"
-	case t.Kind() == reflect.Int, t.Kind() == reflect.Float64:
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64, t.Kind() == reflect.Float64:
 		return "number"
 	case t.Kind() == reflect.Bool:
 		return "bool"
@@ -81,8 +96,6 @@ func typeName(t reflect.Type) string {
 		return "list"
 	case t.Kind() == reflect.Map:
 		return "table"
-	case t.Kind() == reflect.Int, t.Kind() == reflect.Float64:
-		return "number"
 	default:
 		return "string"
 	}

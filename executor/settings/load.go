@@ -42,15 +42,26 @@ func Defaults() Settings {
 }
 
 func setDefault(field reflect.Value, key Key) {
-	if key.Type != "number" {
-		field.SetString(key.Default)
-		return
+	if field.Kind() == reflect.Pointer {
+		field.Set(reflect.New(field.Type().Elem()))
+		field = field.Elem()
 	}
-	n, err := strconv.ParseInt(key.Default, 10, 64)
+	var err error
+	switch key.Type {
+	case "number":
+		var n int64
+		n, err = strconv.ParseInt(key.Default, 10, 64)
+		field.SetInt(n)
+	case "bool":
+		var b bool
+		b, err = strconv.ParseBool(key.Default)
+		field.SetBool(b)
+	default:
+		field.SetString(key.Default)
+	}
 	if err != nil {
 		panic("settings: default of " + key.Path() + ": " + err.Error())
 	}
-	field.SetInt(n)
 }
 
 // explain turns the decoder's errors into ones that say where and what to do.

@@ -43,33 +43,6 @@ type Tenant struct {
 	PodsPerNode int `toml:"pods_per_node" example:"1" doc:"How many Pods the gateway counts for one node (SOCIALWEB_CLUSTERPROVIDER_SCALE_PODS_PER_NODE). It has to be 1 there, since job Pods do not share nodes; with another number here the driver says so as soon as a job waits in vain."`
 }
 
-// Kubernetes is what the Pod of a job is made of.
-type Kubernetes struct {
-	Namespace        string            `toml:"namespace" default:"default" doc:"Namespace of the job Pods."`
-	Image            string            `toml:"image" example:"debian:12" doc:"Image of jobs that name none. Without it such jobs fail."`
-	HelperImage      string            `toml:"helper_image" example:"registry.example.com/gitlab-org/gitlab-runner-helper:x86_64-v19.4.0" doc:"Image with git and gitlab-runner-helper, of the runner's version. Required."`
-	PullPolicy       string            `toml:"pull_policy" example:"if-not-present" doc:"always, if-not-present or never, for every image of the Pod. Without it the cluster decides."`
-	ImagePullSecrets []string          `toml:"image_pull_secrets" example:"registry-login" doc:"Names of Secrets in the namespace with registry logins."`
-	ServiceAccount   string            `toml:"service_account" example:"ci-jobs" doc:"Service account of the Pods. Its token is not mounted."`
-	NodeSelector     map[string]string `toml:"node_selector" example:"kubernetes.io/arch=amd64" doc:"Labels that a node must have."`
-	PodLabels        map[string]string `toml:"pod_labels" example:"team=platform" doc:"Further labels of the Pods."`
-	PodAnnotations   map[string]string `toml:"pod_annotations" example:"contact=platform@example.com" doc:"Further annotations of the Pods."`
-
-	CPURequest              string `toml:"cpu_request" example:"500m" doc:"CPU that the build container is sure of."`
-	CPULimit                string `toml:"cpu_limit" example:"2" doc:"CPU that the build container gets at most."`
-	MemoryRequest           string `toml:"memory_request" example:"1Gi" doc:"Memory that the build container is sure of."`
-	MemoryLimit             string `toml:"memory_limit" example:"2Gi" doc:"Memory at which the build container is ended."`
-	EphemeralStorageRequest string `toml:"ephemeral_storage_request" example:"2Gi" doc:"Disk space that the build container is sure of."`
-	EphemeralStorageLimit   string `toml:"ephemeral_storage_limit" example:"10Gi" doc:"Disk space at which the Pod is evicted."`
-
-	HelperCPURequest              string `toml:"helper_cpu_request" example:"100m" doc:"As cpu_request, for the helper container."`
-	HelperCPULimit                string `toml:"helper_cpu_limit" example:"1" doc:"As cpu_limit, for the helper container."`
-	HelperMemoryRequest           string `toml:"helper_memory_request" example:"128Mi" doc:"As memory_request, for the helper container."`
-	HelperMemoryLimit             string `toml:"helper_memory_limit" example:"512Mi" doc:"As memory_limit, for the helper container."`
-	HelperEphemeralStorageRequest string `toml:"helper_ephemeral_storage_request" example:"1Gi" doc:"As ephemeral_storage_request, for the helper container."`
-	HelperEphemeralStorageLimit   string `toml:"helper_ephemeral_storage_limit" example:"10Gi" doc:"As ephemeral_storage_limit, for the helper container."`
-}
-
 // Job is what config answers for every job.
 type Job struct {
 	BuildsDir string `toml:"builds_dir" default:"/builds" doc:"Folder in the Pod for the job's repository, on a volume that build and helper share."`

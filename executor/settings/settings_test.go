@@ -58,7 +58,7 @@ func TestEveryExampleValueIsValid(t *testing.T) {
 			if isKey && !strings.Contains(name, " ") && !strings.HasPrefix(name, "discover_") && name != "in_cluster" {
 				line = rest
 			}
-			if strings.HasPrefix(rest, "[[") {
+			if strings.HasPrefix(rest, "[") && strings.HasSuffix(rest, "]") {
 				line = rest
 			}
 		}
