@@ -354,3 +354,32 @@ func TestNextJobTakesTheNodeOfTheLast(t *testing.T) {
 		t.Errorf("jobs one after the other have %d nodes", len(nodes.Items))
 	}
 }
+
+// Several jobs at once, of two runners on one host: all pass, and no sweep
+// touches another's.
+func TestJobsAtOnceOfSeveralRunners(t *testing.T) {
+	var ids []int64
+	var ends []func()
+	for i := range 6 {
+		j := testbed.WithoutSources(bed.Job("sleep 1", "echo through"))
+		ids = append(ids, j.ID)
+		if i%2 == 0 {
+			wait := start(t, bed.Config, j, runner.Options{})
+			ends = append(ends, func() { wantPassed(t, wait()) })
+			continue
+		}
+		a := startApart(t, testbed.SecondRunner, j)
+		ends = append(ends, func() {
+			if result, log := a.Wait(); result == nil || result.Status != runner.Success || !strings.Contains(log, "through") {
+				t.Errorf("job %d ended with %+v:\n%s", j.ID, result, log)
+			}
+		})
+	}
+	for _, end := range ends {
+		end()
+	}
+	wantNoPods(t, ids...)
+	if n := undoneFiles(t); n != 0 {
+		t.Errorf("%d cleanups are still to be done", n)
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/labels"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
@@ -171,6 +172,38 @@ func TestMetadataIsAlwaysValid(t *testing.T) {
 	}
 	if err := quick.Check(check, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// A Pod that nobody owns has no annotation for it: an empty one would be read.
+func TestOwnerAnnotation(t *testing.T) {
+	p := plan()
+	for _, owner := range []string{"", `{"pid":812}`} {
+		p.Owner = owner
+		built, err := p.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, set := built.Annotations[pod.AnnotationOwner]; got != owner || set != (owner != "") {
+			t.Errorf("owner %q: annotation %q, set: %t", owner, got, set)
+		}
+	}
+}
+
+func TestSelectors(t *testing.T) {
+	built, err := plan().Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, selector := range []string{pod.Selector(plan().Job), pod.RunnerSelector(plan().Job.RunnerToken), pod.RunnerObjects(plan().Job.RunnerToken)} {
+		parsed, err := labels.Parse(selector)
+		if err != nil || !parsed.Matches(labels.Set(built.Labels)) {
+			t.Errorf("%s does not find the Pod: %v", selector, err)
+		}
+	}
+	others, err := labels.Parse(pod.RunnerSelector("t3_abcdeg"))
+	if err != nil || others.Matches(labels.Set(built.Labels)) {
+		t.Errorf("the selector of another runner finds the Pod: %v", err)
 	}
 }
 

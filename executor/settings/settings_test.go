@@ -114,6 +114,8 @@ func TestRefusals(t *testing.T) {
 		{"label value", minimal + "pod_labels = { a = \"b c\" }", []string{"kubernetes.pod_labels", "b c"}},
 		{"builds_dir", minimal + "[job]\nbuilds_dir = \"builds/\"", []string{"job.builds_dir", "whole path"}},
 		{"root as cache", minimal + "[job]\ncache_dir = \"/\"", []string{"job.cache_dir"}},
+		{"state folder", minimal + "[state]\ndir = \"state\"", []string{"state.dir", "whole path"}},
+		{"state folder that is everything", minimal + "[state]\ndir = \"//\"", []string{"state.dir", "whole path"}},
 		{"shell", minimal + "[job]\nshell = \"pwsh\"", []string{"job.shell", "bash or sh"}},
 		{"relative file", strings.Replace(minimal, "/etc/x/ca.crt", "ca.crt", 1), []string{"cluster.ca_file", "whole path"}},
 	} {
