@@ -127,7 +127,7 @@ func TestFindNoRunner(t *testing.T) {
 	for name, script := range map[string]string{
 		"by hand": `"$0"; :`,
 		// Its caller is gone by the time that it looks.
-		"orphaned":               `(JOB_RESPONSE_FILE="$ATTEMPT" sh -c 'p=$PPID; while [ -d /proc/$p ]; do sleep 0.01; done; exec "$0"' "$0" <&3 &) 3<&0; exec sleep 1000`,
+		"orphaned":               `sh -c 'JOB_RESPONSE_FILE="$ATTEMPT" sh -c "while [ -d /proc/\$1 ]; do sleep 0.01; done; exec \"\$0\"" "$0" $$ <&3 &' "$0" 3<&0; exec sleep 1000`,
 		"a session of one's own": `JOB_RESPONSE_FILE="$ATTEMPT" setsid -w "$0"; :`,
 	} {
 		t.Run(name, func(t *testing.T) {
