@@ -71,8 +71,7 @@ type Node int
 const (
 	// NodeWell is a node that answers, or of which nothing is known.
 	NodeWell Node = iota
-	// NodeSilent is a node that does not answer at present. It carries out no
-	// deletion.
+	// NodeSilent is a node that does not answer at present.
 	NodeSilent
 	// NodeMissing is a node that does not exist any more.
 	NodeMissing
@@ -127,8 +126,8 @@ func (r Rules) All(list []corev1.Pod, reason Reason) []Leftover {
 	var all []Leftover
 	for i := range list {
 		p := &list[i]
-		if lost := r.lost(p); lost || p.DeletionTimestamp == nil {
-			all = append(all, podLeft(p, reason, lost))
+		if stuck := r.stuck(p); stuck || p.DeletionTimestamp == nil {
+			all = append(all, podLeft(p, reason, stuck))
 		}
 	}
 	return all
@@ -158,8 +157,7 @@ func (r Rules) newest(list []corev1.Pod) map[string]time.Time {
 // pod is the first reason that holds.
 func (r Rules) pod(p *corev1.Pod, newest time.Time) (reason Reason, force, left bool) {
 	if p.DeletionTimestamp != nil {
-		stuck := r.Now.After(p.DeletionTimestamp.Add(overdueFor)) && r.lost(p)
-		return NodeGone, true, stuck
+		return NodeGone, true, r.stuck(p)
 	}
 	life := r.Life(p)
 	switch {
@@ -180,11 +178,18 @@ func (r Rules) pod(p *corev1.Pod, newest time.Time) (reason Reason, force, left 
 		// An owner that lives sees for itself that its node is missing.
 		return "", false, false
 	}
-	return reason, r.lost(p), true
+	return reason, r.stuck(p), true
 }
 
-// lost says whether nobody would carry a deletion of the Pod out.
-func (r Rules) lost(p *corev1.Pod) bool { return r.node(p) != NodeWell }
+// stuck says whether nobody carries a deletion of the Pod out: its node is
+// missing, or is silent and has let the time for it pass. A node that is silent
+// for a moment still does it.
+func (r Rules) stuck(p *corev1.Pod) bool {
+	if p.DeletionTimestamp == nil {
+		return r.node(p) == NodeMissing
+	}
+	return r.Now.After(p.DeletionTimestamp.Add(overdueFor)) && r.node(p) != NodeWell
+}
 
 func (r Rules) node(p *corev1.Pod) Node {
 	if p.Spec.NodeName == "" {

@@ -106,7 +106,7 @@ func TestPods(t *testing.T) {
 		{"evicted", pod("a", "1", evicted(11*time.Minute)), reap.Finished, false},
 		{"its node is lost, nobody knows whose", pod("a", "1", on("lost")), reap.NodeGone, true},
 		{"its node is silent, nobody knows whose", pod("a", "1", on("silent")), none, false},
-		{"its runner died, and its node is silent", pod("a", "1", owned("gone"), on("silent")), reap.OwnerGone, true},
+		{"its runner died, and its node is silent", pod("a", "1", owned("gone"), on("silent")), reap.OwnerGone, false},
 		{"ending on a silent node", pod("a", "1", on("silent"), deleted(11*time.Second)), reap.NodeGone, true},
 		{"ending on a node that is well", pod("a", "1", owned("gone"), deleted(time.Hour)), none, false},
 		{"ending on a lost node", pod("a", "1", owned("alive"), on("lost"), deleted(11*time.Second)), reap.NodeGone, true},
@@ -159,7 +159,7 @@ func TestNewerAttempts(t *testing.T) {
 
 func TestAll(t *testing.T) {
 	left := rules().All([]corev1.Pod{
-		pod("runs", "1", owned("alive")), pod("ending", "1", deleted(0)), pod("lost", "1", on("lost")), pod("ending, lost", "1", on("lost"), deleted(0)),
+		pod("runs", "1", owned("alive")), pod("ending", "1", deleted(0)), pod("lost", "1", on("lost")), pod("ending, lost", "1", on("lost"), deleted(time.Minute)),
 	}, reap.Undone)
 	if got := reasons(left); len(got) != 3 || got["runs"] != reap.Undone || left[0].Force || !left[1].Force || !left[2].Force {
 		t.Errorf("got %+v", left)
