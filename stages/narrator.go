@@ -79,6 +79,9 @@ func (n *narrator) waitForNode(ctx context.Context, state pods.State, waited tim
 		n.say(waited, "Waiting for a node: %s", state.Detail)
 		return
 	}
+	if o.Place == 0 {
+		return // a node has taken the Pod by now
+	}
 	g := n.gateway
 	switch g.Why(o, waited) {
 	case capacity.Full:
@@ -104,7 +107,7 @@ func there(o capacity.Outlook, g capacity.Gateway) string {
 
 // place is the Pod's place in a queue that is worth speaking of.
 func place(o capacity.Outlook, worth int) string {
-	if o.Queue < worth || o.Place == 0 {
+	if o.Queue < worth {
 		return ""
 	}
 	return fmt.Sprintf("; place %d of %d in the queue", o.Place, o.Queue)

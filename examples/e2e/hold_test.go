@@ -3,6 +3,8 @@
 package e2e
 
 import (
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +22,14 @@ func TestPodsMadeAtTheEdgeOfTheHold(t *testing.T) {
 	localtenant(t, "gateway", "set", "--hold", hold.String())
 	defer localtenant(t, "gateway", "set", "--hold", "5s")
 	remade := 0
-	for round := range 12 {
+	rounds := 12
+	if text := os.Getenv("E2E_ROUNDS"); text != "" {
+		var err error
+		if rounds, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for round := range rounds {
 		h := byHand(t, testbed.WithoutSources(bed.Job("true")))
 		out, code := h.do("prepare")
 		if code != 0 {
@@ -33,7 +42,7 @@ func TestPodsMadeAtTheEdgeOfTheHold(t *testing.T) {
 		h.do("cleanup")
 		// From the end of a job to the next: around the hold, which begins when
 		// the Pod is gone, about a second after cleanup.
-		<-limited(t, hold+time.Duration(round)*100*time.Millisecond).Done()
+		<-limited(t, hold+time.Duration(round%12)*100*time.Millisecond).Done()
 	}
 	t.Logf("%d Pods were made anew", remade)
 	if remade == 0 {

@@ -47,6 +47,13 @@ type Status struct {
 	Registry      struct {
 		Plain string `json:"plain"`
 	} `json:"registry"`
+	KCP struct {
+		Kubeconfig string `json:"kubeconfig"`
+		Cluster    string `json:"cluster"`
+	} `json:"kcp"`
+	Mount struct {
+		URL string `json:"url"`
+	} `json:"mount"`
 	APIServer struct {
 		AuditLog string `json:"auditLog"`
 	} `json:"apiserver"`
