@@ -70,8 +70,11 @@ func run(ctx context.Context, only string, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, bed.Close()) }()
 
 	b := &bench{bed: bed, out: out}
-	if only == warmVerb {
+	switch only {
+	case warmVerb:
 		return b.warm(ctx)
+	case coldVerb:
+		return b.cold(ctx)
 	}
-	return errors.Join(b.run(ctx), b.warm(ctx))
+	return errors.Join(b.run(ctx), b.warm(ctx), b.cold(ctx))
 }
