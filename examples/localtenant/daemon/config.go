@@ -21,9 +21,11 @@ type Config struct {
 	Network string `json:"network"`
 	// Components is the components binary.
 	Components string `json:"components"`
-	// Username and Password open the registry's listener with authentication.
+	// Username and Password open the registry's listeners with a login.
 	Username string `json:"registryUsername"`
 	Password string `json:"registryPassword"`
+	// Guest has the same password; may log in there, and may pull nothing.
+	Guest string `json:"registryGuest"`
 	// Gateway are the settings that the gateway starts with.
 	Gateway gateway.Settings `json:"gateway"`
 }

@@ -4,8 +4,6 @@ import (
 	"os"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/controlplane"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/gateway"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/node"
@@ -59,18 +57,6 @@ type Details struct {
 	Gateway       gateway.Status           `json:"gateway"`
 }
 
-// RegistryStatus says where images come from.
-type RegistryStatus struct {
-	// Plain and Auth are host:port, over HTTP; Auth wants the credentials.
-	Plain    string `json:"plain"`
-	Auth     string `json:"auth"`
-	Username string `json:"username"`
-	Password string `json:"password"`
-	// Delay before each answer, and whether it answers 503 to everything.
-	Delay metav1.Duration `json:"delay"`
-	Down  bool            `json:"down"`
-}
-
 // status gives the state of the running tenant.
 func (d *Daemon) status() Status {
 	d.mu.Lock()
@@ -93,15 +79,6 @@ func (d *Daemon) status() Status {
 		Gateway:    d.gateway.Status(),
 	}
 	return status
-}
-
-// registryStatus wants the lock held.
-func (d *Daemon) registryStatus() RegistryStatus {
-	return RegistryStatus{
-		Plain: d.registry.PlainAddr(), Auth: d.registry.AuthAddr(),
-		Username: d.config.Username, Password: d.config.Password,
-		Delay: d.registryDelay, Down: d.registryDown,
-	}
 }
 
 // Offline is the status of a tenant whose daemon does not run.
