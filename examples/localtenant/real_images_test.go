@@ -16,14 +16,21 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 )
 
-// startedCluster is a tenant with one node.
-func startedCluster(t *testing.T) *cluster {
-	t.Helper()
+// TestRealImages has one node pull and run everything in the registry.
+func TestRealImages(t *testing.T) {
 	c := newCluster(t)
 	c.up("--paused")
 	c.run("node", "add")
-	return c
+	c.startPod("warm") // the node has the image of its sandboxes
+	// The faults come first: what a node has, it does not pull slowly again.
+	t.Run("faults", func(t *testing.T) { faultsMend(c.in(t)) })
+	t.Run("jobs", func(t *testing.T) { jobImagesRun(c.in(t)) })
+	t.Run("services", func(t *testing.T) { servicesAnswer(c.in(t)) })
+	t.Run("logins", func(t *testing.T) { loginsCount(c.in(t)) })
 }
+
+// in is the cluster for a part of the test.
+func (c *cluster) in(t *testing.T) *cluster { return &cluster{t: t, program: c.program, root: c.root} }
 
 // container is a container of a Pod of this file: change it as a test wants.
 func container(name, image string, command ...string) corev1.Container {
@@ -31,24 +38,24 @@ func container(name, image string, command ...string) corev1.Container {
 }
 
 // create makes a Pod that ends by itself.
-func (c *cluster) create(t *testing.T, name string, spec corev1.PodSpec) {
-	t.Helper()
+func (c *cluster) create(name string, spec corev1.PodSpec) {
+	c.t.Helper()
 	spec.RestartPolicy = corev1.RestartPolicyNever
 	spec.TerminationGracePeriodSeconds = new(int64(1))
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
-	if _, err := c.api().Pods("ci").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	if _, err := c.api().Pods("ci").Create(c.t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		c.t.Fatal(err)
 	}
 }
 
 // follow watches a Pod until done says so.
-func (c *cluster) follow(t *testing.T, name string, done func(*corev1.Pod) bool) *corev1.Pod {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+func (c *cluster) follow(name string, done func(*corev1.Pod) bool) *corev1.Pod {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
 	watcher, err := c.api().Pods("ci").Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
 	if err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	defer watcher.Stop()
 	var last *corev1.Pod
@@ -59,16 +66,16 @@ func (c *cluster) follow(t *testing.T, name string, done func(*corev1.Pod) bool)
 			}
 		}
 	}
-	t.Fatalf("the Pod %s is not as wanted within %s: %+v", name, patience, last)
+	c.t.Fatalf("the Pod %s is not as wanted within %s: %+v", name, patience, last)
 	return nil
 }
 
 // ended waits until the container called main has ended, and returns its exit
 // code and log.
-func (c *cluster) ended(t *testing.T, name string) (int32, string) {
-	t.Helper()
+func (c *cluster) ended(name string) (int32, string) {
+	c.t.Helper()
 	var code int32
-	c.follow(t, name, func(pod *corev1.Pod) bool {
+	c.follow(name, func(pod *corev1.Pod) bool {
 		for _, status := range pod.Status.ContainerStatuses {
 			if end := status.State.Terminated; end != nil && status.Name == "main" {
 				code = end.ExitCode
@@ -77,24 +84,24 @@ func (c *cluster) ended(t *testing.T, name string) (int32, string) {
 		}
 		return false
 	})
-	return code, c.log(t, name, "main")
+	return code, c.log(name, "main")
 }
 
-func (c *cluster) log(t *testing.T, pod, name string) string {
-	t.Helper()
-	text, err := c.api().Pods("ci").GetLogs(pod, &corev1.PodLogOptions{Container: name}).DoRaw(t.Context())
+func (c *cluster) log(pod, name string) string {
+	c.t.Helper()
+	text, err := c.api().Pods("ci").GetLogs(pod, &corev1.PodLogOptions{Container: name}).DoRaw(c.t.Context())
 	if err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	return string(text)
 }
 
 // stuck waits until a container cannot be started for a reason that contains
 // the text, and returns what the kubelet says.
-func (c *cluster) stuck(t *testing.T, name, text string) string {
-	t.Helper()
+func (c *cluster) stuck(name, text string) string {
+	c.t.Helper()
 	var message string
-	c.follow(t, name, func(pod *corev1.Pod) bool {
+	c.follow(name, func(pod *corev1.Pod) bool {
 		for _, status := range pod.Status.ContainerStatuses {
 			switch state := status.State; {
 			case state.Waiting != nil:
@@ -111,11 +118,12 @@ func (c *cluster) stuck(t *testing.T, name, text string) string {
 	return message
 }
 
-// TestRealImages runs each image as jobs do.
-func TestRealImages(t *testing.T) {
-	c := startedCluster(t)
+// jobImagesRun runs each image as jobs do.
+func jobImagesRun(c *cluster) {
 	at := c.status().Registry.Plain + "/localtenant/"
-	shell := func(image, script string) corev1.Container { return container("main", at+image+":1", "sh", "-c", script) }
+	shell := func(image, script string) corev1.Container {
+		return container("main", at+image+":1", "sh", "-c", script)
+	}
 	args := func(image string, args ...string) corev1.Container {
 		made := container("main", at+image+":1")
 		made.Args = args
@@ -125,10 +133,13 @@ func TestRealImages(t *testing.T) {
 		change(&c)
 		return c
 	}
-	for _, test := range []struct {
+	asNonRoot := func(c *corev1.Container) {
+		c.SecurityContext = &corev1.SecurityContext{RunAsNonRoot: new(true)}
+	}
+	tests := []struct {
 		name string
 		main corev1.Container
-		code int32
+		code int32 // -1: the container cannot be started, for a reason with these words
 		want []string
 	}{
 		{"busybox", shell("busybox", "id job"), 0, []string{"uid=1000(job)"}},
@@ -147,9 +158,7 @@ func TestRealImages(t *testing.T) {
 		{"nonroot", shell("nonroot", `id; echo $HOME; pwd; touch ~/x && echo written; touch /x`), 1, []string{"uid=1000(job) gid=1000(job)", "/home/job\n/home/job\nwritten", "Permission denied"}},
 		{
 			"nonroot-number",
-			changed(shell("nonroot-number", "id"), func(c *corev1.Container) {
-				c.SecurityContext = &corev1.SecurityContext{RunAsNonRoot: new(true)}
-			}), 0,
+			changed(shell("nonroot-number", "id"), asNonRoot), 0,
 			[]string{"uid=1000(job)"},
 		},
 		{"entrypoint-script", args("entrypoint-script", "sh", "-c", "echo ran=$ENTRYPOINT_RAN"), 0, []string{"entrypoint: prepared for: sh -c", "ran=yes"}},
@@ -175,10 +184,20 @@ func TestRealImages(t *testing.T) {
 			}), 0,
 			[]string{"Redis server v="},
 		},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			c.create(t, test.name, corev1.PodSpec{Containers: []corev1.Container{test.main}})
-			code, log := c.ended(t, test.name)
+		{"foreign-arch", args("foreign-arch"), -1, []string{"no match for platform"}},
+		{"nonroot-unknown", changed(shell("nonroot", "id"), asNonRoot), -1, []string{"non-numeric user"}},
+	}
+	for _, test := range tests {
+		c.create(test.name, corev1.PodSpec{Containers: []corev1.Container{test.main}})
+	}
+	for _, test := range tests {
+		c.t.Run(test.name, func(t *testing.T) {
+			c := c.in(t)
+			if test.code < 0 {
+				t.Log(c.stuck(test.name, test.want[0]))
+				return
+			}
+			code, log := c.ended(test.name)
 			t.Logf("exit code %d\n%s", code, log)
 			if code != test.code {
 				t.Errorf("exit code %d, want %d", code, test.code)
@@ -190,25 +209,10 @@ func TestRealImages(t *testing.T) {
 			}
 		})
 	}
-	for _, test := range []struct {
-		name, want string
-		main       corev1.Container
-	}{
-		{"foreign-arch", "no match for platform", args("foreign-arch")},
-		{"nonroot-unknown", "non-numeric user", changed(shell("nonroot", "id"), func(c *corev1.Container) {
-			c.SecurityContext = &corev1.SecurityContext{RunAsNonRoot: new(true)}
-		})},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			c.create(t, test.name, corev1.PodSpec{Containers: []corev1.Container{test.main}})
-			t.Log(c.stuck(t, test.name, test.want))
-		})
-	}
 }
 
-// TestRealServices has a job talk to each service in its Pod.
-func TestRealServices(t *testing.T) {
-	c := startedCluster(t)
+// servicesAnswer has a job talk to each service in its Pod.
+func servicesAnswer(c *cluster) {
 	at := c.status().Registry.Plain + "/localtenant/"
 	for _, test := range []struct {
 		name, image string
@@ -234,28 +238,29 @@ PGPASSWORD=wrong psql -h 127.0.0.1 -U postgres -c 'select 1' || echo refused`,
 			[]string{"service-probe on ", "a $VALUE\n", "[]\n"},
 		},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		c.t.Run(test.name, func(t *testing.T) {
+			c := c.in(t)
 			service := container("service", at+test.image+":1")
 			service.Env = test.env
-			c.create(t, test.name, corev1.PodSpec{Containers: []corev1.Container{service, container("main", at+test.client+":1", "sh", "-c", test.script)}})
-			code, log := c.ended(t, test.name)
+			name := "with-" + test.name
+			c.create(name, corev1.PodSpec{Containers: []corev1.Container{service, container("main", at+test.client+":1", "sh", "-c", test.script)}})
+			code, log := c.ended(name)
 			if code != 0 {
 				t.Errorf("exit code %d", code)
 			}
-			t.Logf("job:\n%s\nservice:\n%s", log, c.log(t, test.name, "service"))
+			t.Logf("job:\n%s\nservice:\n%s", log, c.log(name, "service"))
 			for _, text := range test.want {
 				if !strings.Contains(log, text) {
 					t.Errorf("the job's log does not contain %q", text)
 				}
 			}
-			c.deletePod(test.name)
+			c.deletePod(name)
 		})
 	}
 }
 
-// TestRealLogin pulls from the listeners behind a login.
-func TestRealLogin(t *testing.T) {
-	c := startedCluster(t)
+// loginsCount pulls from the listeners behind a login.
+func loginsCount(c *cluster) {
 	registry := c.status().Registry
 	for _, listener := range []struct{ name, addr, anonymous, wrong, guest string }{
 		{"basic", registry.Auth, "401 Unauthorized", "401 Unauthorized", "403 Forbidden"},
@@ -268,18 +273,19 @@ func TestRealLogin(t *testing.T) {
 			{"guest", registry.Guest, registry.Password, listener.guest},
 		} {
 			name := listener.name + "-" + test.name
-			t.Run(name, func(t *testing.T) {
+			c.t.Run(name, func(t *testing.T) {
+				c := c.in(t)
 				spec := corev1.PodSpec{Containers: []corev1.Container{container("main", listener.addr+"/localtenant/alpine-like:1", "echo", "pulled")}}
 				if test.user != "" {
-					c.credentials(t, name, listener.addr, test.user, test.password)
+					c.credentials(name, listener.addr, test.user, test.password)
 					spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: name}}
 				}
-				c.create(t, name, spec)
+				c.create(name, spec)
 				if test.want != "" {
-					t.Log(c.stuck(t, name, test.want))
+					t.Log(c.stuck(name, test.want))
 					return
 				}
-				if code, log := c.ended(t, name); code != 0 || log != "pulled\n" {
+				if code, log := c.ended(name); code != 0 || log != "pulled\n" {
 					t.Errorf("exit code %d, %q", code, log)
 				}
 			})
@@ -288,52 +294,55 @@ func TestRealLogin(t *testing.T) {
 }
 
 // credentials makes a Secret for pulls.
-func (c *cluster) credentials(t *testing.T, name, addr, user, password string) {
-	t.Helper()
+func (c *cluster) credentials(name, addr, user, password string) {
+	c.t.Helper()
 	auth := base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 	text, err := json.Marshal(map[string]any{"auths": map[string]any{addr: map[string]string{"auth": auth}}})
 	if err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Type: corev1.SecretTypeDockerConfigJson,
 		Data: map[string][]byte{corev1.DockerConfigJsonKey: text},
 	}
-	if _, err := c.api().Secrets("ci").Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	if _, err := c.api().Secrets("ci").Create(c.t.Context(), secret, metav1.CreateOptions{}); err != nil {
+		c.t.Fatal(err)
 	}
 }
 
-// TestRealRegistryFaults pulls from a registry that misbehaves, and once more
-// when it is mended: the kubelet's own tries end with a Pod that runs.
-func TestRealRegistryFaults(t *testing.T) {
-	c := startedCluster(t)
-	c.startPod("warm") // the node has the image of its sandboxes
+// faultsMend pulls from a registry that misbehaves, and once more when it is
+// mended.
+func faultsMend(c *cluster) {
 	at := c.status().Registry.Plain + "/localtenant/"
 	for _, test := range []struct{ fault, image, want string }{
 		{"--rate-limited --repositories localtenant/alpine-like", "alpine-like", "429 Too Many Requests"},
 		{"--down --repositories localtenant/distroless-*", "distroless-shell", "503 Service Unavailable"},
 		{"--refuse", "nonroot", "connection refused"},
 	} {
-		t.Run(test.image, func(t *testing.T) {
+		c.t.Run(test.image, func(t *testing.T) {
+			c := c.in(t)
 			c.run(append([]string{"registry", "set"}, strings.Fields(test.fault)...)...)
-			c.create(t, test.image, corev1.PodSpec{Containers: []corev1.Container{container("main", at+test.image+":1", "/bin/sh", "-c", "echo pulled")}})
-			t.Log(c.stuck(t, test.image, test.want))
+			pod := corev1.PodSpec{Containers: []corev1.Container{container("main", at+test.image+":1", "/bin/sh", "-c", "echo pulled")}}
+			c.create("during-"+test.image, pod)
+			t.Log(c.stuck("during-"+test.image, test.want))
 			c.run("registry", "mend")
-			if code, log := c.ended(t, test.image); code != 0 || log != "pulled\n" {
+			// Another Pod, for which the kubelet has no back-off.
+			c.create("after-"+test.image, pod)
+			if code, log := c.ended("after-" + test.image); code != 0 || log != "pulled\n" {
 				t.Errorf("after the fault: exit code %d, %q", code, log)
 			}
 		})
 	}
-	t.Run("slow", func(t *testing.T) {
+	c.t.Run("slow", func(t *testing.T) {
+		c := c.in(t)
 		const speed, least = 1_000_000, 2 * time.Second // service-probe's layer has more than 2 MB
 		c.run("registry", "set", "--bytes-per-second", fmt.Sprint(speed))
 		defer c.run("registry", "mend")
 		probe := container("main", at+"service-probe:1")
 		probe.Env = []corev1.EnvVar{{Name: "PROBE_DIE_AFTER", Value: "0s"}}
 		began := time.Now()
-		c.create(t, "slow", corev1.PodSpec{Containers: []corev1.Container{probe}})
-		_, log := c.ended(t, "slow")
+		c.create("slow", corev1.PodSpec{Containers: []corev1.Container{probe}})
+		_, log := c.ended("slow")
 		t.Logf("after %s: %s", time.Since(began), log)
 		if took := time.Since(began); took < least {
 			t.Errorf("pulled in %s, which is not slow", took)

@@ -218,14 +218,14 @@ func (c *common) tellNext(ctx context.Context, t tenant.Tenant) error {
 	fmt.Fprintf(c.Out, `
   cluster    %s, %d nodes
   access     %s
-  registry   %s, and %s for %s with a password (see status)
-  images     %s/localtenant/{busybox,debian,helper}:%s
+  registry   %s, and with a login %s and %s (see status)
+  images     %s/localtenant/NAME:%s, like busybox, debian, helper; localtenant build lists them
 
 next:
   export KUBECONFIG=%s
   localtenant status%s
   localtenant down%s
-`, status.URL, len(status.Nodes), status.AccessDir, status.Registry.Plain, status.Registry.Auth, status.Registry.Username,
+`, status.URL, len(status.Nodes), status.AccessDir, status.Registry.Plain, status.Registry.Auth, status.Registry.Token,
 		status.Registry.Plain, images.Tag, status.Kubeconfig, suffix, suffix)
 	return nil
 }

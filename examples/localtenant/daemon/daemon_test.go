@@ -19,6 +19,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/controlplane"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/gateway"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/node"
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/registry"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/tenant"
 )
 
@@ -134,6 +135,7 @@ func TestCodes(t *testing.T) {
 		{node.ErrUnknown, http.StatusNotFound},
 		{node.ErrName, http.StatusBadRequest},
 		{gateway.ErrSettings, http.StatusBadRequest},
+		{registry.ErrFaults, http.StatusBadRequest},
 		{controlplane.ErrStopped, http.StatusConflict},
 		{node.ErrKilled, http.StatusConflict},
 		{errStarting, http.StatusServiceUnavailable},

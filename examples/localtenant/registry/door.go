@@ -23,8 +23,9 @@ type door struct {
 	handler http.Handler
 	held    *os.File // keeps the port
 
-	mu     sync.Mutex
-	server *http.Server // nil when shut
+	mu       sync.Mutex
+	server   *http.Server // nil when shut
+	listener net.Listener
 }
 
 // newDoor takes a free port of the address and opens there.
@@ -59,6 +60,7 @@ func (d *door) open(ctx context.Context) error {
 		// net/http would write to the process's standard error.
 		ErrorLog: log.New(io.Discard, "", 0),
 	}
+	d.listener = listener
 	go serve(d.server, listener)
 	return nil
 }
@@ -71,7 +73,12 @@ func (d *door) shut() error {
 		return nil
 	}
 	err := d.server.Close()
-	d.server = nil
+	// A server that was told to serve a moment ago may not know its listener
+	// yet, and would close it late.
+	if late := d.listener.Close(); !errors.Is(late, net.ErrClosed) {
+		err = errors.Join(err, late)
+	}
+	d.server, d.listener = nil, nil
 	return err
 }
 

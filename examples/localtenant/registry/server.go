@@ -115,8 +115,9 @@ func (s *Server) TokenAddr() string { return s.token.addr }
 func (s *Server) Faults() Faults { return s.faults.get() }
 
 // SetFaults has the registry misbehave, or end that. A request that already
-// waits for a delay keeps it. The error is an ErrFaults, or that of a listener
-// that cannot be opened or shut; the faults are then as they were.
+// waits for a delay keeps it. The error is an ErrFaults, which changes nothing,
+// or that of a listener that cannot be opened or shut, after which the faults
+// count as they were.
 func (s *Server) SetFaults(want Faults) error {
 	if err := want.Check(); err != nil {
 		return err
