@@ -155,7 +155,7 @@ func jobImagesRun(c *cluster) {
 			shell("distroless-shell", `echo shell; test -e /tmp || echo no tmp; test -e /etc/passwd || echo no users; ls; cat /etc/hostname`), 127,
 			[]string{"shell\n", "no tmp\n", "no users\n", "ls: command not found", "cat: command not found"},
 		},
-		{"nonroot", shell("nonroot", `id; echo $HOME; pwd; touch ~/x && echo written; touch /x`), 1, []string{"uid=1000(job) gid=1000(job)", "/home/job\n/home/job\nwritten", "Permission denied"}},
+		{"nonroot", shell("nonroot", `id; echo $HOME; pwd; touch ~/x && echo written; touch /x`), 1, []string{"uid=1000(job) gid=1000(job)", "/home/job\n/home/job\n", "written\n", "Permission denied"}},
 		{
 			"nonroot-number",
 			changed(shell("nonroot-number", "id"), asNonRoot), 0,
