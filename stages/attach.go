@@ -87,7 +87,7 @@ func orNone(names []string) string {
 func (d *Driver) listStages(ctx context.Context, ref pods.Ref, container job.Container) ([]agent.Entry, error) {
 	var out, stderr bytes.Buffer
 	var code int
-	err := cluster.RetryIf(ctx, requestBudget, d.mayReachLater, func(ctx context.Context) (err error) {
+	err := cluster.RetryIf(ctx, requestBudget, func(err error) bool { return d.mayReachLater(ctx, err) }, func(ctx context.Context) (err error) {
 		out.Reset()
 		code, err = d.runner.Run(ctx, stream.Command{
 			Namespace: ref.Namespace, Pod: ref.Name, Container: string(container),

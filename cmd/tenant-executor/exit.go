@@ -19,6 +19,7 @@ import (
 type process struct {
 	args           []string
 	env            []string
+	pid            int
 	stdout, stderr io.Writer
 	// hurry is closed by the second signal to end; the first ends the context.
 	hurry <-chan struct{}

@@ -19,6 +19,7 @@ func main() {
 	os.Exit(run(ctx, process{
 		args:   os.Args[1:],
 		env:    os.Environ(),
+		pid:    os.Getpid(),
 		stdout: os.Stdout,
 		stderr: os.Stderr,
 		hurry:  hurry,

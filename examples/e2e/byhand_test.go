@@ -22,8 +22,8 @@ import (
 
 // hand is a person who runs single stages in a shell.
 type hand struct {
-	t       *testing.T
-	jobFile string
+	t               *testing.T
+	config, jobFile string
 }
 
 func byHand(t *testing.T, j *job.Job) hand {
@@ -32,7 +32,7 @@ func byHand(t *testing.T, j *job.Job) hand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := hand{t, filepath.Join(t.TempDir(), "job.json")}
+	h := hand{t, bed.Config, filepath.Join(t.TempDir(), "job.json")}
 	if err := os.WriteFile(h.jobFile, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func byHand(t *testing.T, j *job.Job) hand {
 }
 
 func (h hand) command(args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(limited(h.t, jobLimit), bed.Driver, append(args, "--config", bed.Config, "--job", h.jobFile)...)
+	cmd := exec.CommandContext(limited(h.t, jobLimit), bed.Driver, append(args, "--config", h.config, "--job", h.jobFile)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 	return cmd
 }
@@ -54,6 +54,14 @@ func (h hand) do(args ...string) (string, int) {
 		h.t.Fatal(err)
 	}
 	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// wants runs a stage and looks at its exit code and its output.
+func (h hand) wants(stage string, code int, says string) {
+	h.t.Helper()
+	if out, got := h.do(stage); got != code || !strings.Contains(out, says) {
+		h.t.Errorf("%s ended with %d, want %d and %q:\n%s", stage, got, code, says, out)
+	}
 }
 
 func (h hand) script(text string) string {

@@ -84,10 +84,10 @@ func (c *cluster) ended(name string) (int32, string) {
 		}
 		return false
 	})
-	return code, c.log(name, "main")
+	return code, c.words(name, "main")
 }
 
-func (c *cluster) log(pod, name string) string {
+func (c *cluster) words(pod, name string) string {
 	c.t.Helper()
 	text, err := c.api().Pods("ci").GetLogs(pod, &corev1.PodLogOptions{Container: name}).DoRaw(c.t.Context())
 	if err != nil {
@@ -248,7 +248,7 @@ PGPASSWORD=wrong psql -h 127.0.0.1 -U postgres -c 'select 1' || echo refused`,
 			if code != 0 {
 				t.Errorf("exit code %d", code)
 			}
-			t.Logf("job:\n%s\nservice:\n%s", log, c.log(name, "service"))
+			t.Logf("job:\n%s\nservice:\n%s", log, c.words(name, "service"))
 			for _, text := range test.want {
 				if !strings.Contains(log, text) {
 					t.Errorf("the job's log does not contain %q", text)

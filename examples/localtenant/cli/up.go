@@ -218,14 +218,17 @@ func (c *common) tellNext(ctx context.Context, t tenant.Tenant) error {
 	fmt.Fprintf(c.Out, `
   cluster    %s, %d nodes
   access     %s
+  kcp        %s, Cluster %s
   registry   %s, and with a login %s and %s (see status)
   images     %s/localtenant/NAME:%s, like busybox, debian, helper; localtenant build lists them
 
 next:
   export KUBECONFIG=%s
+  localtenant driver-config%s > driver.toml
   localtenant status%s
   localtenant down%s
-`, status.URL, len(status.Nodes), status.AccessDir, status.Registry.Plain, status.Registry.Auth, status.Registry.Token,
-		status.Registry.Plain, images.Tag, status.Kubeconfig, suffix, suffix)
+`, status.URL, len(status.Nodes), status.AccessDir, status.KCP.Kubeconfig, status.KCP.Cluster,
+		status.Registry.Plain, status.Registry.Auth, status.Registry.Token, status.Registry.Plain, images.Tag,
+		status.Kubeconfig, suffix, suffix, suffix)
 	return nil
 }

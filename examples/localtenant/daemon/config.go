@@ -24,8 +24,10 @@ type Config struct {
 	// Username and Password open the registry's listeners with a login.
 	Username string `json:"registryUsername"`
 	Password string `json:"registryPassword"`
-	// Guest has the same password; may log in there, and may pull nothing.
+	// Guest is a second user with that password, who may pull nothing.
 	Guest string `json:"registryGuest"`
+	// MountToken is the bearer token that the mount lets in.
+	MountToken string `json:"mountToken"`
 	// Gateway are the settings that the gateway starts with.
 	Gateway gateway.Settings `json:"gateway"`
 }
@@ -43,7 +45,7 @@ func ReadConfig(t tenant.Tenant) (Config, error) {
 	return config, nil
 }
 
-// Write writes a tenant's record. It holds a password: only the owner reads it.
+// Write writes a tenant's record. It holds a password and a token: only the owner reads it.
 func (c Config) Write(t tenant.Tenant) error {
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {

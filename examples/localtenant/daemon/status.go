@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/controlplane"
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/faults"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/gateway"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/node"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/tenant"
@@ -55,6 +56,20 @@ type Details struct {
 	Components    []controlplane.Component `json:"components"`
 	Nodes         []node.Status            `json:"nodes"`
 	Gateway       gateway.Status           `json:"gateway"`
+	KCP           controlplane.KCP         `json:"kcp"`
+	Mount         MountStatus              `json:"mount"`
+	// Faults are those still to come.
+	Faults faults.Settings `json:"faults"`
+}
+
+// MountStatus says where users reach the tenant's apiserver.
+type MountStatus struct {
+	// URL is the apiserver's, below /clusters/.
+	URL string `json:"url"`
+	// Token is the bearer token that is let in.
+	Token string `json:"token"`
+	// CAFile is the CA of its certificate, which is the kcp side's.
+	CAFile string `json:"caFile"`
 }
 
 // status gives the state of the running tenant.
@@ -77,6 +92,9 @@ func (d *Daemon) status() Status {
 		Components: d.plane.Components(),
 		Nodes:      d.nodes.List(),
 		Gateway:    d.gateway.Status(),
+		KCP:        d.plane.KCP(),
+		Mount:      MountStatus{URL: d.mount.URL(), Token: d.config.MountToken, CAFile: d.tenant.KCPAuthority()},
+		Faults:     d.faults.Settings(),
 	}
 	return status
 }
