@@ -81,7 +81,7 @@ func New(p Parts) (*Driver, error) {
 		cluster:  c,
 		pods:     pods.NewClient(c, requestBudget),
 		nodes:    capacity.NewNodes(c, requestBudget),
-		runner:   stream.NewRunner(c),
+		runner:   stream.NewRunner(c, stream.Transport(p.Settings.Cluster.Transport)),
 	}, nil
 }
 

@@ -17,6 +17,9 @@ import (
 // Pull policies under the names that GitLab gives them.
 var pullPolicies = []string{"always", "if-not-present", "never"}
 
+// transports are the protocols that carry exec.
+var transports = []string{"spdy", "websocket"}
+
 // check says everything that is wrong with the values.
 func (s Settings) check() error {
 	return errors.Join(
@@ -46,6 +49,9 @@ func (c Cluster) check() error {
 		} else if !path.IsAbs(field.value) {
 			all = append(all, fmt.Errorf("%s is %q: write the whole path, the runner calls the driver in a folder of its own", field.key, field.value))
 		}
+	}
+	if !slices.Contains(transports, c.Transport) {
+		all = append(all, fmt.Errorf("cluster.transport is %q: use one of %s", c.Transport, strings.Join(transports, ", ")))
 	}
 	return errors.Join(append(all, checkURL(c.URL))...)
 }

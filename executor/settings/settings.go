@@ -26,6 +26,8 @@ type Cluster struct {
 	CAFile   string `toml:"ca_file" example:"/etc/tenant-executor/ca.crt" doc:"File with the certificate of the cluster's CA (PEM)."`
 	CertFile string `toml:"cert_file" example:"/etc/tenant-executor/client.crt" doc:"File with the driver's client certificate (PEM), signed by that CA."`
 	KeyFile  string `toml:"key_file" example:"/etc/tenant-executor/client.key" doc:"File with the key of the client certificate (PEM), readable by the runner's user alone."`
+
+	Transport string `toml:"transport" default:"spdy" doc:"Protocol of the connections to running stages: spdy or websocket. Both lose nothing; websocket needs the verb get on pods/exec, and create too from Kubernetes 1.35 on."`
 }
 
 // Kubernetes is what the Pod of a job is made of.

@@ -43,7 +43,7 @@ func connect(t *testing.T, server *faultserver.Server, files faultserver.Credent
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bench{server: server, cluster: c, runner: stream.NewRunner(c)}
+	return &bench{server: server, cluster: c, runner: stream.NewRunner(c, stream.SPDY)}
 }
 
 // outcome is what Run gave.
