@@ -47,6 +47,10 @@ func TestThousandCuts(t *testing.T) {
 				}
 				h.expectStarts(1)
 				cuts <- p.connections() - 1
+				for range 5 {
+					at, way := chance.IntN(longest), quick[chance.IntN(len(quick))]
+					h.plainExec(p, "seq 1 30000; exit 42", func(l *line) { l.cutOut(at, way) }).expectLost(numbers(long), 42)
+				}
 			})
 		}
 	})

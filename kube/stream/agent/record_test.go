@@ -184,7 +184,20 @@ func FuzzParseRequest(f *testing.F) {
 	})
 }
 
+// A list that has lost its end is not taken for a shorter one.
+func TestListThatIsCutOff(t *testing.T) {
+	const whole = "stage=\"a\"\nstarted=\"1\"\nended=\"false\"\nstatus=\"\"\n\nstage=\"b\"\nstarted=\"2\"\nended=\"true\"\nstatus=\"\"\n\nend\n"
+	for n := range len(whole) {
+		if entries, err := agent.ParseList(whole[:n]); !errors.Is(err, agent.ErrCutOff) {
+			t.Errorf("%d of %d bytes: %v, %v", n, len(whole), entries, err)
+		}
+	}
+	if entries, err := agent.ParseList(whole); err != nil || len(entries) != 2 || entries[1].Stage != "b" || !entries[1].Ended {
+		t.Errorf("the whole list: %+v, %v", entries, err)
+	}
+}
+
 func FuzzParseList(f *testing.F) {
-	f.Add("stage=\"a\"\nstarted=\"1\"\nended=\"false\"\nstatus=\"\"\n\n")
+	f.Add("stage=\"a\"\nstarted=\"1\"\nended=\"false\"\nstatus=\"\"\n\nend\n")
 	f.Fuzz(func(_ *testing.T, text string) { _, _ = agent.ParseList(text) })
 }
