@@ -24,6 +24,8 @@ import (
 type hand struct {
 	t       *testing.T
 	jobFile string
+	// config is the driver's configuration.
+	config string
 }
 
 func byHand(t *testing.T, j *job.Job) hand {
@@ -32,7 +34,7 @@ func byHand(t *testing.T, j *job.Job) hand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := hand{t, filepath.Join(t.TempDir(), "job.json")}
+	h := hand{t, filepath.Join(t.TempDir(), "job.json"), bed.Config}
 	if err := os.WriteFile(h.jobFile, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func byHand(t *testing.T, j *job.Job) hand {
 }
 
 func (h hand) command(args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(limited(h.t, jobLimit), bed.Driver, append(args, "--config", bed.Config, "--job", h.jobFile)...)
+	cmd := exec.CommandContext(limited(h.t, jobLimit), bed.Driver, append(args, "--config", h.config, "--job", h.jobFile)...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
 	return cmd
 }
