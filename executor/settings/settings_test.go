@@ -115,6 +115,7 @@ func TestRefusals(t *testing.T) {
 		{"builds_dir", minimal + "[job]\nbuilds_dir = \"builds/\"", []string{"job.builds_dir", "whole path"}},
 		{"root as cache", minimal + "[job]\ncache_dir = \"/\"", []string{"job.cache_dir"}},
 		{"shell", minimal + "[job]\nshell = \"pwsh\"", []string{"job.shell", "bash or sh"}},
+		{"transport", strings.Replace(minimal, "ca_file", "transport = \"http\"\nca_file", 1), []string{`cluster.transport is "http"`, "spdy, websocket"}},
 		{"relative file", strings.Replace(minimal, "/etc/x/ca.crt", "ca.crt", 1), []string{"cluster.ca_file", "whole path"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
