@@ -117,8 +117,7 @@ func (b *bench) onePodEnd(ctx context.Context) (processes, object time.Duration,
 // lookEvery is how exact the time of the processes' end is.
 const lookEvery = 10 * time.Millisecond
 
-// untilDead gives the time until no process of a Pod lives, the pause
-// container's included.
+// untilDead gives the time until no process of a Pod's containers lives.
 func (b *bench) untilDead(ctx context.Context, pod types.UID, began time.Time) (time.Duration, error) {
 	looks := time.NewTicker(lookEvery)
 	defer looks.Stop()

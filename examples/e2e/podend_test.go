@@ -3,8 +3,6 @@
 package e2e
 
 import (
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/socialweb-computer/tenant-executor/examples/localrunner/runner"
@@ -82,20 +79,6 @@ func TestDeletedPodEndsByItself(t *testing.T) {
 	wantSystemFailure(t, wait(), "ERROR: the job's Pod")
 }
 
-// ofContainers are the processes of a Pod's containers. The pause container
-// belongs to the node, and ends later.
-func ofContainers(t *testing.T, pod types.UID) []int {
-	t.Helper()
-	all, err := testbed.Processes(pod)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slices.DeleteFunc(all, func(pid int) bool {
-		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
-		return err != nil || string(name) == "pause\n"
-	})
-}
-
 // No node is shared while processes of the job before live, also when they take
 // their time to die. The Pod's object may be there for a little longer: the
 // scheduler does not count a Pod whose containers have all ended.
@@ -137,9 +120,9 @@ func TestNodeIsNotSharedWithTheDying(t *testing.T) {
 
 	// Stopped processes do not heed TERM: they live until the Pod's grace is
 	// over and the kubelet kills them.
-	live := ofContainers(t, pod.UID)
-	if len(live) == 0 {
-		t.Fatal("no process of the Pod was found")
+	live, err := testbed.Processes(pod.UID)
+	if err != nil || len(live) == 0 {
+		t.Fatal(live, err)
 	}
 	for _, pid := range live {
 		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
@@ -155,7 +138,11 @@ func TestNodeIsNotSharedWithTheDying(t *testing.T) {
 		if !ok || seen.Spec.NodeName == "" {
 			continue
 		}
-		alive = len(ofContainers(t, pod.UID))
+		left, err := testbed.Processes(pod.UID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		alive = len(left)
 		if seen.Spec.NodeName != node {
 			t.Errorf("the next job runs on node %s, want %s", seen.Spec.NodeName, node)
 		}

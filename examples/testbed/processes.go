@@ -9,8 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Processes are the processes of a Pod that live, by their numbers on this
-// machine: its nodes are on it. The pause container's is among them.
+// pauseName is the process of every Pod's pause container, which belongs to the
+// node and ends after all others.
+const pauseName = "pause\n"
+
+// Processes are the processes of a Pod's containers that live, by their numbers
+// on this machine: the tenant's nodes are on it.
 func Processes(pod types.UID) ([]int, error) {
 	found, err := filepath.Glob("/proc/[0-9]*/cgroup")
 	if err != nil {
@@ -25,6 +29,9 @@ func Processes(pod types.UID) ([]int, error) {
 		stat, err := os.ReadFile(filepath.Join(filepath.Dir(path), "stat"))
 		if err != nil || bytes.Contains(stat, []byte(") Z ")) {
 			continue // it has ended
+		}
+		if name, err := os.ReadFile(filepath.Join(filepath.Dir(path), "comm")); err != nil || string(name) == pauseName {
+			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		if err != nil {
