@@ -91,7 +91,7 @@ func (d *Driver) listStages(ctx context.Context, ref pods.Ref, container job.Con
 	var entries []agent.Entry
 	again := func(err error) bool {
 		var lost *stream.LostError
-		return d.mayReachLater(err) || errors.As(err, &lost)
+		return d.mayReachLater(ctx, err) || errors.As(err, &lost)
 	}
 	err := cluster.RetryIf(ctx, requestBudget, again, func(ctx context.Context) (err error) {
 		out.Reset()

@@ -20,41 +20,72 @@ const quickGrace = time.Second
 
 // Cleanup deletes every Pod of the job, of whichever attempt. It needs nothing
 // of the earlier stages, may be called again, and does not wait for the Pods'
-// end: the runner gives it little time when it shuts down.
+// end: the runner gives it little time when it shuts down. Only where the
+// job's node is to be held it waits, for a short while.
+//
+// What it cannot do is remembered on the host, and a later stage does it. In
+// turn it does what others could not.
 func (d *Driver) Cleanup(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, d.settings.Cleanup.Timeout.Value())
+	d.warnOfExpiry()
+	limited, cancel := context.WithTimeout(ctx, d.settings.Cleanup.Timeout.Value())
 	defer cancel()
-	list, err := d.pods.List(ctx, d.settings.Kubernetes.Namespace, pod.Selector(d.job))
+	ended, err := d.deletePods(limited)
 	if err != nil {
-		return d.requestFailure(err)
+		d.remember()
+		return err
 	}
-	var failed []error
-	for i := range list {
-		if err := d.remove(ctx, &list[i]); err != nil {
-			failed = append(failed, fmt.Errorf("left behind: %w", err))
-		}
-	}
-	if len(failed) > 0 {
-		return d.requestFailure(errors.Join(failed...))
-	}
+	d.forget()
+	d.linger(limited, ended)
+	d.undoOthers(ctx)
 	return nil
 }
 
-// remove deletes one Pod. On a node that is lost nobody would carry the
-// deletion out, and the Pod would count as unfinished for ever: there its
-// processes are gone with the node, and the object is removed at once. A node
-// that is not ready for a moment still carries it out.
-func (d *Driver) remove(ctx context.Context, found *corev1.Pod) error {
-	ref := pods.RefTo(found)
-	if found.Spec.NodeName != "" {
-		if health, err := d.nodes.Health(ctx, found.Spec.NodeName); err == nil && d.lost(health) {
-			return d.pods.ForceDelete(ctx, ref)
+func (d *Driver) undoOthers(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, undoneBudget)
+	defer cancel()
+	d.leftovers(d.host()).undo(ctx, undoneAtOnce)
+}
+
+// deletePods deletes the job's Pods. It gives one whose node is well, if there
+// is one: the node could serve the next job.
+func (d *Driver) deletePods(ctx context.Context) (ended *corev1.Pod, err error) {
+	list, err := d.pods.List(ctx, d.settings.Kubernetes.Namespace, pod.Selector(d.job))
+	if err != nil {
+		return nil, d.requestFailure(err)
+	}
+	var failed []error
+	for i := range list {
+		well, err := d.remove(ctx, &list[i])
+		if err != nil {
+			failed = append(failed, fmt.Errorf("left behind: %w", err))
+		} else if well {
+			ended = &list[i]
 		}
 	}
-	if found.DeletionTimestamp != nil {
-		return nil
+	if len(failed) > 0 {
+		return nil, d.requestFailure(errors.Join(failed...))
 	}
-	return d.pods.Delete(ctx, ref, quickGrace)
+	return ended, nil
+}
+
+// remove deletes one Pod, and says whether it has a node that is well. On a
+// node that is lost nobody would carry the deletion out, and the Pod would
+// count as unfinished for ever: there its processes are gone with the node,
+// and the object is removed at once. A node that is not ready for a moment
+// still carries it out.
+func (d *Driver) remove(ctx context.Context, found *corev1.Pod) (well bool, err error) {
+	ref := pods.RefTo(found)
+	if found.Spec.NodeName != "" {
+		health, err := d.nodes.Health(ctx, found.Spec.NodeName)
+		if err == nil && d.lost(health) {
+			return false, d.pods.ForceDelete(ctx, ref)
+		}
+		well = err == nil && health.Ready
+	}
+	if found.DeletionTimestamp != nil {
+		return well, nil
+	}
+	return well, d.pods.Delete(ctx, ref, quickGrace)
 }
 
 // lost says whether a node counts as lost: it is gone, or has not been ready

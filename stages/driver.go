@@ -4,6 +4,7 @@ package stages
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
+	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
 
 // requestBudget is how long a single request to the cluster is repeated while
@@ -26,46 +28,52 @@ type Driver struct {
 	settings settings.Settings
 	job      job.Job
 	// hint is the Pod's name as config chose it, "" where no config ran.
-	hint  string
-	log   joblog.Log
-	clock pods.Clock
+	hint string
+	// variables are the job's, by their names in the stage's environment.
+	variables job.Environment
+	log       joblog.Log
+	clock     pods.Clock
+	host      func() Host
+	// state outlives the job; stateErr is why there is none.
+	state    *state.Folder
+	stateErr error
+	// history is what was seen of the cluster before.
+	history history
 
 	cluster *cluster.Client
 	pods    *pods.Client
 	nodes   *capacity.Nodes
+	pool    *capacity.Pool
 	runner  *stream.Runner
 }
 
 // Parts are what a Driver is made of.
 type Parts struct {
 	Settings settings.Settings
-	// Cluster reads the cluster's settings anew: it may move while a stage
-	// runs.
-	Cluster func() (settings.Cluster, error)
-	Job     job.Job
+	// Find says where the cluster is; it may move while a stage runs.
+	Find cluster.Find
+	// State is the folder on this host, nil where there is none, for the reason
+	// in StateErr.
+	State    *state.Folder
+	StateErr error
+	Job      job.Job
 	// PodName is the name that config chose for this attempt's Pod, "" where
 	// no config ran.
 	PodName string
-	Log     joblog.Log
-	Clock   pods.Clock
-	// Version of the driver, which the cluster's audit log shows.
-	Version string
+	// Variables are the stage's environment, with the job's variables in it.
+	Variables job.Environment
+	Log       joblog.Log
+	Clock     pods.Clock
+	// Host looks at the host of the driver. Prepare and Cleanup alone ask.
+	Host func() Host
 }
 
-// New makes a Driver. It reads the certificates; it sends nothing yet.
-func New(p Parts) (*Driver, error) {
-	c, err := cluster.Connect(func() (cluster.Config, error) {
-		found, err := p.Cluster()
-		return cluster.Config{
-			URL:       found.URL,
-			CAFile:    found.CAFile,
-			CertFile:  found.CertFile,
-			KeyFile:   found.KeyFile,
-			UserAgent: "tenant-executor/" + p.Version,
-		}, err
-	})
+// New makes a Driver. It finds the cluster and reads the certificates; it asks
+// the cluster for nothing yet.
+func New(ctx context.Context, p Parts) (*Driver, error) {
+	c, err := cluster.Connect(ctx, p.Find)
 	if err != nil {
-		return nil, failure.Wrap(failure.Settings, err, "the cluster's certificates")
+		return nil, connectFailure(err)
 	}
 	hint := p.PodName
 	if !strings.HasPrefix(hint, p.Job.PodName("")) {
@@ -73,20 +81,28 @@ func New(p Parts) (*Driver, error) {
 		hint = ""
 	}
 	return &Driver{
-		settings: p.Settings,
-		job:      p.Job,
-		hint:     hint,
-		log:      p.Log,
-		clock:    p.Clock,
-		cluster:  c,
-		pods:     pods.NewClient(c, requestBudget),
-		nodes:    capacity.NewNodes(c, requestBudget),
-		runner:   stream.NewRunner(c, stream.Transport(p.Settings.Cluster.Transport)),
+		settings:  p.Settings,
+		job:       p.Job,
+		hint:      hint,
+		variables: p.Variables,
+		log:       p.Log,
+		clock:     p.Clock,
+		host:      p.Host,
+		state:     p.State,
+		stateErr:  p.StateErr,
+		history:   history{p.State, c.Identity()},
+		cluster:   c,
+		pods:      pods.NewClient(c, requestBudget),
+		nodes:     capacity.NewNodes(c, requestBudget),
+		pool:      newPool(c, p.Settings, p.Clock),
+		runner:    stream.NewRunner(c, stream.Transport(p.Settings.Cluster.Transport)),
 	}, nil
 }
 
 // requestFailure is the failure of a request to the cluster.
-func (d *Driver) requestFailure(err error) error {
+func (d *Driver) requestFailure(err error) error { return requestFailure(d.cluster, err) }
+
+func requestFailure(c *cluster.Client, err error) error {
 	cause := failure.Internal
 	switch {
 	case cluster.Denied(err):
@@ -94,7 +110,10 @@ func (d *Driver) requestFailure(err error) error {
 	case cluster.Transient(err):
 		cause = failure.Unreachable
 	}
-	return failure.Wrap(cause, err, "the tenant cluster at %s", d.cluster.URL())
+	if trouble := c.Trouble(err); trouble != nil {
+		err = fmt.Errorf("%w (%w)", err, trouble)
+	}
+	return failure.Wrap(cause, err, "the tenant cluster at %s", c.URL())
 }
 
 // Clock is the system's clock.

@@ -42,7 +42,7 @@ func (d *Driver) look(ctx context.Context, ref *pods.Ref, container string, watc
 		return failure.New(failure.PodLost, "the job's Pod %s was deleted while the stage ran", ref)
 	}
 	if err != nil {
-		d.cluster.Refind(err)
+		d.cluster.Refind(ctx, err)
 		return nil
 	}
 	// From now on a Pod of the same name is not this one.

@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/capacity"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -13,20 +17,27 @@ import (
 // once, and a line a minute while nothing changes.
 type narrator struct {
 	driver *Driver
-	said   string
-	blind  bool
+	// self is the Pod that waits.
+	self    types.UID
+	gateway capacity.Gateway
+	said    string
+	warned  bool
+	blind   bool
 }
 
 // patience is how long a container's start may take before it is worth a line.
 // Warm starts stay silent.
 const patience = 20 * time.Second
 
+// lookLimit is how long counting the nodes may hold up the wait.
+const lookLimit = 5 * time.Second
+
 // Waiting implements pods.Observer.
 func (n *narrator) Waiting(ctx context.Context, state pods.State, inPhase time.Duration) {
 	n.blind = false
 	switch state.Phase {
 	case pods.Unscheduled:
-		n.say(inPhase, "Waiting for a node: %s", n.nodes(ctx, state))
+		n.waitForNode(ctx, state, inPhase)
 	case pods.Starting:
 		if state.Detail != "" {
 			n.say(inPhase, "Starting on node %s: %s", state.Node, state.Detail)
@@ -59,19 +70,68 @@ func (n *narrator) say(inPhase time.Duration, format string, args ...any) {
 	n.driver.log.Info("%s", line)
 }
 
-// nodes says how the cluster stands. Counting the nodes must not hold up the
-// wait, so it gets a moment and no more.
-func (n *narrator) nodes(ctx context.Context, state pods.State) string {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+// waitForNode says why no node has taken the Pod yet.
+func (n *narrator) waitForNode(ctx context.Context, state pods.State, waited time.Duration) {
+	limited, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	count, err := n.driver.nodes.Count(ctx)
-	switch {
-	case err != nil:
-		return state.Detail
-	case count.Total == 0:
-		return "the cluster has none at present and boots one"
-	case count.Ready < count.Total:
-		return fmt.Sprintf("%d of %d nodes are ready", count.Ready, count.Total)
+	o, err := n.driver.nodes.Outlook(limited, n.driver.settings.Kubernetes.Namespace, pod.SelectorAll(), n.self)
+	if err != nil {
+		n.say(waited, "Waiting for a node: %s", state.Detail)
+		return
 	}
-	return fmt.Sprintf("all %d nodes run jobs or do not fit; the cluster boots another unless it is at its ceiling", count.Total)
+	if o.Place == 0 {
+		return // a node has taken the Pod by now
+	}
+	g := n.gateway
+	switch g.Why(o, waited) {
+	case capacity.Full:
+		n.say(waited, "Waiting for a node: %d of at most %d are there, all busy%s", o.Nodes, g.Ceiling, place(o, 1))
+	case capacity.Joining:
+		n.say(waited, "Waiting for a node: %d of at most %d are there, %d not ready yet%s%s", o.Nodes, g.Ceiling, o.Nodes-o.Ready, place(o, 2), n.boots(waited))
+	case capacity.Unfit:
+		n.say(waited, "Waiting for a node: the Pod fits on none that is free (%s)", state.Detail)
+	case capacity.Starved:
+		n.starved(o, waited)
+	default:
+		n.say(waited, "Waiting for a node: %s, one boots%s%s", there(o, g), place(o, 2), n.boots(waited))
+	}
+}
+
+// there is which nodes there are while one boots.
+func there(o capacity.Outlook, g capacity.Gateway) string {
+	if o.Nodes == 0 {
+		return "the cluster has none"
+	}
+	return fmt.Sprintf("%d of at most %d are there, all busy", o.Nodes, g.Ceiling)
+}
+
+// place is the Pod's place in a queue that is worth speaking of.
+func place(o capacity.Outlook, worth int) string {
+	if o.Queue < worth {
+		return ""
+	}
+	return fmt.Sprintf("; place %d of %d in the queue", o.Place, o.Queue)
+}
+
+// starved names the setting that keeps a node from being booted.
+func (n *narrator) starved(o capacity.Outlook, waited time.Duration) {
+	n.say(waited, "Waiting for a node: %d of at most %d are there for %d job Pods, and none boots", o.Nodes, n.gateway.Ceiling, o.Unfinished)
+	if n.warned {
+		return
+	}
+	n.warned = true
+	n.driver.log.Warn("It seems that the gateway counts several Pods for one node, while job Pods do not share nodes. " +
+		"The operator has to set SOCIALWEB_CLUSTERPROVIDER_SCALE_PODS_PER_NODE to 1; until then this job waits for another one to end.")
+}
+
+// boots says how long nodes take to boot, as far as that is known.
+func (n *narrator) boots(waited time.Duration) string {
+	slowest := n.gateway.Slowest()
+	switch {
+	case slowest == 0:
+		return ""
+	case waited > slowest:
+		return fmt.Sprintf("; this takes longer than any boot of late (%s at most)", joblog.Duration(slowest))
+	}
+	return fmt.Sprintf("; boots took %s of late, %s at most", joblog.Duration(n.gateway.Usual()), joblog.Duration(slowest))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/capacity"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -23,57 +24,73 @@ const abortBudget = 10 * time.Second
 
 // Prepare makes the job's Pod and waits until stages can run in it.
 func (d *Driver) Prepare(ctx context.Context) error {
-	plan, err := d.plan()
+	host := d.host()
+	plan, err := d.plan(host)
+	if err != nil {
+		return err
+	}
+	objects, err := plan.Build()
+	if err == nil {
+		err = d.checkSize(&objects.Pod.Spec)
+	}
 	if err != nil {
 		return err
 	}
 	d.log.Info("Using tenant cluster %s, namespace %s, image %s",
-		strings.TrimPrefix(d.cluster.URL(), "https://"), plan.Namespace, plan.Spec.Containers[0].Image)
+		strings.TrimPrefix(d.cluster.URL(), "https://"), objects.Pod.Namespace, objects.Pod.Spec.Containers[0].Image)
 
-	created, err := d.pods.Create(ctx, plan, func(found *corev1.Pod) bool {
-		return found.Labels[pod.LabelJob] == plan.Labels[pod.LabelJob] && found.Labels[pod.LabelAttempt] == plan.Labels[pod.LabelAttempt]
-	})
-	if err == nil {
-		err = d.start(ctx, created)
-	} else {
-		err = d.createFailure(err)
-	}
+	d.tidy(ctx, host)
+	err = d.makePod(ctx, plan)
 	if ctx.Err() != nil {
-		d.abandon(ctx, pods.Ref{Namespace: plan.Namespace, Name: plan.Name})
+		d.abandon(ctx)
 		return failure.New(failure.Interrupted, "the runner ended prepare before the Pod was ready")
 	}
 	return err
 }
 
-// plan is the Pod of this attempt.
-func (d *Driver) plan() (*corev1.Pod, error) {
+// plan is what this attempt makes.
+func (d *Driver) plan(host Host) (pod.Plan, error) {
 	attempt := strings.TrimPrefix(d.hint, d.job.PodName(""))
 	if attempt == "" {
 		var err error
 		if attempt, err = newAttempt(nil); err != nil {
-			return nil, err
+			return pod.Plan{}, err
 		}
 	}
 	return pod.Plan{
 		Job:       d.job,
 		Settings:  d.settings.Kubernetes,
+		Variables: d.variables,
 		BuildsDir: d.settings.Job.BuildsDir,
 		CacheDir:  d.settings.Job.CacheDir,
 		Attempt:   attempt,
 		Keeper:    keeperCommand(),
 		Folder:    podFolder,
 		Wait:      d.settings.Wait.Node.Value() + d.settings.Wait.Start.Value() + d.settings.Wait.Reach.Value(),
+		Owner:     host.annotation(),
 		Now:       d.clock.Now(),
-	}.Build()
+	}, nil
 }
 
 // start waits until the Pod runs and can be reached, and readies it.
 func (d *Driver) start(ctx context.Context, created *corev1.Pod) error {
+	ctx, cancel := d.withNode(ctx, pods.RefTo(created))
+	defer cancel(errNodeWatched)
+	err := d.startWatched(ctx, created)
+	var lost *failure.Failure
+	if errors.As(context.Cause(ctx), &lost) {
+		return lost
+	}
+	return err
+}
+
+func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod) error {
 	budgets := pods.Budgets{Node: d.settings.Wait.Node.Value(), Start: d.settings.Wait.Start.Value()}
-	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, &narrator{driver: d})
+	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, d.narrator(created))
 	if err != nil {
 		return d.awaitFailure(err)
 	}
+	d.noteBoot(ctx, running, timing.Node)
 	from := d.clock.Now()
 	if err := d.setup(ctx, pods.RefTo(running)); err != nil {
 		return err
@@ -81,14 +98,39 @@ func (d *Driver) start(ctx context.Context, created *corev1.Pod) error {
 	d.log.Info("Pod %s runs on node %s (waited %s for the node, %s for the start, %s until it was reached)",
 		running.Name, running.Spec.NodeName,
 		joblog.Duration(timing.Node), joblog.Duration(timing.Start), joblog.Duration(d.clock.Now().Sub(from)))
+	// Last, since the end of the placeholder is work for the job's node.
+	d.releaseWarm(ctx)
 	return nil
 }
 
-// abandon deletes the Pod of an interrupted prepare.
-func (d *Driver) abandon(ctx context.Context, ref pods.Ref) {
+// shortestBoot is the least wait for a node that can have been a boot.
+const shortestBoot = 2 * time.Second
+
+// noteBoot remembers how long the node took, if it was booted for this Pod.
+func (d *Driver) noteBoot(ctx context.Context, running *corev1.Pod, waited time.Duration) {
+	if waited < shortestBoot {
+		return
+	}
+	health, err := d.nodes.Health(ctx, running.Spec.NodeName)
+	if err == nil && health.Joined.After(running.CreationTimestamp.Time) {
+		d.history.Add(waited)
+		d.history.AddSize(d.clock.Now(), health.Allocatable)
+	}
+}
+
+func (d *Driver) narrator(created *corev1.Pod) *narrator {
+	return &narrator{driver: d, self: created.UID, gateway: capacity.Gateway{
+		Ceiling:     d.settings.Tenant.Ceiling,
+		PodsPerNode: d.settings.Tenant.PodsPerNode,
+		Boots:       d.history.Boots(),
+	}}
+}
+
+// abandon deletes the Pods of an interrupted prepare.
+func (d *Driver) abandon(ctx context.Context) {
 	ctx, cancel := detach(ctx, abortBudget)
 	defer cancel()
-	if err := d.pods.Delete(ctx, ref, quickGrace); err != nil {
+	if _, err := d.deletePods(ctx); err != nil {
 		d.log.Warn("%v", err)
 	}
 }

@@ -50,7 +50,29 @@ func (d *Driver) Run(ctx context.Context, script []byte, stage string, out io.Wr
 		s.Umask = 0
 		s.Path = podFolder + "/bin"
 	}
-	return d.follow(ctx, ref, s, hurry)
+	err = d.follow(ctx, ref, s, hurry)
+	if other, found := d.remadePod(ctx, ref, err); found {
+		s.Pod = other.Name
+		return d.follow(ctx, other, s, hurry)
+	}
+	return err
+}
+
+// errNotThere is the failure of a stage whose Pod was gone before the stage
+// began.
+type errNotThere struct{ error }
+
+func (e errNotThere) Unwrap() error { return e.error }
+
+// remadePod is the Pod that prepare made in place of the one that config had
+// named, if there is one. Nothing has run in the first.
+func (d *Driver) remadePod(ctx context.Context, ref pods.Ref, err error) (pods.Ref, bool) {
+	var notThere errNotThere
+	if d.hint == "" || ctx.Err() != nil || !errors.As(err, &notThere) {
+		return pods.Ref{}, false
+	}
+	other, err := d.podByLabel(ctx)
+	return other, err == nil && other.Name != ref.Name
 }
 
 // findPod is the Pod of this job: by the name that config chose, or by label.
@@ -58,6 +80,10 @@ func (d *Driver) findPod(ctx context.Context) (pods.Ref, error) {
 	if d.hint != "" {
 		return pods.Ref{Namespace: d.settings.Kubernetes.Namespace, Name: d.hint}, nil
 	}
+	return d.podByLabel(ctx)
+}
+
+func (d *Driver) podByLabel(ctx context.Context) (pods.Ref, error) {
 	list, err := d.pods.List(ctx, d.settings.Kubernetes.Namespace, pod.Selector(d.job))
 	if err != nil {
 		return pods.Ref{}, d.requestFailure(err)

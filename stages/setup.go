@@ -31,7 +31,7 @@ func (d *Driver) setup(ctx context.Context, ref pods.Ref) error {
 		// The setup may be done twice, so a connection that broke or stays
 		// silent is tried again like one that was refused.
 		var lost *stream.LostError
-		return d.mayReachLater(err) || errors.As(err, &lost) || errors.Is(err, context.DeadlineExceeded)
+		return d.mayReachLater(ctx, err) || errors.As(err, &lost) || errors.Is(err, context.DeadlineExceeded)
 	}
 	err := cluster.RetryIf(ctx, budget, again, func(ctx context.Context) (err error) {
 		talk = newHandshake()

@@ -59,13 +59,17 @@ func (d *Driver) stageFailure(ctx context.Context, ref pods.Ref, err error) erro
 		}
 		return failure.Wrap(failure.ConnectionLost, err, "the job's Pod %s", ref)
 	}
+	var final *stream.FinalError
+	if stream.PodGone(err) && errors.As(err, &final) && !final.Begun {
+		return errNotThere{d.execFailure(ctx, ref, err)}
+	}
 	return d.execFailure(ctx, ref, err)
 }
 
 // mayReachLater says whether a command that did not start may start a little
 // later, perhaps where the cluster has moved to.
-func (d *Driver) mayReachLater(err error) bool {
-	return d.cluster.Refind(err) || stream.MayReachLater(err)
+func (d *Driver) mayReachLater(ctx context.Context, err error) bool {
+	return d.cluster.Refind(ctx, err) || stream.MayReachLater(err)
 }
 
 // execFailure is the failure of a command that did not run.

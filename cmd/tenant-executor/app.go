@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -14,6 +15,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/stages"
+	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
 
 // configVariable names the configuration file where no flag does.
@@ -68,7 +70,7 @@ so that one stage can be tried on a job that runs.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configFile, "config", "", "configuration `FILE` (default $"+configVariable+", else "+settings.DefaultPath+")")
-	root.AddCommand(a.configCommand(), a.prepareCommand(), a.runCommand(), a.cleanupCommand(), a.attachCommand(), a.versionCommand())
+	root.AddCommand(a.configCommand(), a.prepareCommand(), a.runCommand(), a.cleanupCommand(), a.attachCommand(), a.reapCommand(), a.warmCommand(), a.versionCommand())
 	return root
 }
 
@@ -130,8 +132,9 @@ func (a *app) job() (job.Job, error) {
 	return j, nil
 }
 
-// driver joins the settings and the job.
-func (a *app) driver(log joblog.Log) (*stages.Driver, error) {
+// driver joins the settings and the job. Afresh has the cluster looked up anew;
+// other stages start with where it was last.
+func (a *app) driver(ctx context.Context, log joblog.Log, afresh bool) (*stages.Driver, error) {
 	s, err := a.settings()
 	if err != nil {
 		return nil, err
@@ -140,18 +143,34 @@ func (a *app) driver(log joblog.Log) (*stages.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return stages.New(stages.Parts{
-		Settings: s,
-		Cluster: func() (settings.Cluster, error) {
+	// No job fails for want of the folder: a nil one remembers nothing.
+	folder, stateErr := state.Open(s.State.Dir)
+	return stages.New(ctx, stages.Parts{
+		Settings:  s,
+		Find:      a.finder(folder, afresh).Find,
+		State:     folder,
+		StateErr:  stateErr,
+		Job:       j,
+		PodName:   a.environment[job.HintPod],
+		Variables: a.environment,
+		Log:       log,
+		Clock:     stages.Clock{},
+		Host:      func() stages.Host { return a.host(folder) },
+	})
+}
+
+// finder finds the cluster. Afresh is as for driver.
+func (a *app) finder(folder *state.Folder, afresh bool) *stages.Finder {
+	return &stages.Finder{
+		Settings: func() (settings.Cluster, error) {
 			s, err := a.settings()
 			return s.Cluster, err
 		},
-		Job:     j,
-		PodName: a.environment[job.HintPod],
-		Log:     log,
-		Clock:   stages.Clock{},
-		Version: version(),
-	})
+		Memory:    folder,
+		Env:       a.environment,
+		UserAgent: "tenant-executor/" + version(),
+		Afresh:    afresh,
+	}
 }
 
 // version is the module's version as Go recorded it in the build.

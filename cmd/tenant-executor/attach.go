@@ -30,7 +30,7 @@ does. STAGE may be the beginning of a name.`,
 			// The output goes to stdout alone, so that it can be kept.
 			a.voice = joblog.New(a.stderr)
 			a.byHand = true
-			d, err := a.driver(a.voice)
+			d, err := a.driver(c.Context(), a.voice, false)
 			if err != nil {
 				return err
 			}

@@ -14,7 +14,7 @@ nothing when all went well, and may be called again.`,
   tenant-executor cleanup --config driver.toml --job job.json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			d, err := a.driver(a.voice)
+			d, err := a.driver(c.Context(), a.voice, false)
 			if err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,15 +54,19 @@ func TestCleanupDeletesEveryAttempt(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.play()
-	for range 3 {
-		h.theJob()
-	}
 	h.job["id"] = 4712
 	h.theJob()
 	h.job["id"] = 4711
 	h.env["CUSTOM_ENV_CI_RUNNER_SHORT_TOKEN"] = "other-run"
 	h.theJob()
 	h.env["CUSTOM_ENV_CI_RUNNER_SHORT_TOKEN"] = "runner-ab"
+	h.theJob()
+	// Two more, as no prepare had the time to remove them.
+	for _, name := range []string{"second", "third"} {
+		attempt := h.server.Pods()[2].DeepCopy()
+		attempt.Name += "-" + name
+		h.server.AddPod(attempt)
+	}
 	if n := len(h.server.Pods()); n != 5 {
 		t.Fatalf("%d Pods were made", n)
 	}
@@ -191,7 +196,7 @@ func TestCleanupThatFails(t *testing.T) {
 		{"no answer", func(h *harness) { h.hurry(); h.server.Fail(-1, "", "", faultserver.Silence()) }, []string{
 			`ERROR: the tenant cluster at https://SERVER: listing the Pods of SELECTOR in namespace ci: Get "https://SERVER/api/v1/namespaces/ci/pods?QUERY": context deadline exceeded`, unreachable}},
 		{"certificate refused", func(h *harness) { h.trust(h.server.ForeignClient(h.t)) }, []string{
-			`ERROR: the tenant cluster at https://SERVER: listing the Pods of SELECTOR in namespace ci: Get "https://SERVER/api/v1/namespaces/ci/pods?QUERY": remote error: tls: unknown certificate authority`, access}},
+			`ERROR: the tenant cluster at https://SERVER: listing the Pods of SELECTOR in namespace ci: Get "https://SERVER/api/v1/namespaces/ci/pods?QUERY": remote error: tls: unknown certificate authority (CERT: it is signed by "CN=another CA", and the cluster takes certificates signed by "CN=test CA" alone: have it issued by the cluster's CA)`, access}},
 		{"another cluster at the port", func(h *harness) { h.trust(h.server.ForeignCA(h.t)) }, []string{
 			`ERROR: the tenant cluster at https://SERVER: listing the Pods of SELECTOR in namespace ci: Get "https://SERVER/api/v1/namespaces/ci/pods?QUERY": tls: failed to verify certificate: x509: certificate signed by unknown authority`, access}},
 	}
@@ -205,6 +210,7 @@ func TestCleanupThatFails(t *testing.T) {
 			got := h.stage("cleanup")
 			got.stderr = selector().ReplaceAllString(got.stderr, "SELECTOR")
 			got.stderr = query().ReplaceAllString(got.stderr, "?QUERY\"")
+			got.stderr = strings.ReplaceAll(got.stderr, h.settings["cluster.cert_file"], "CERT")
 			h.expect(got, systemCode, "", lines(test.want...))
 			if n := len(h.server.Pods()); n != 1 {
 				t.Errorf("%d Pods are left", n)

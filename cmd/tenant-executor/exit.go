@@ -6,8 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
@@ -19,6 +24,7 @@ import (
 type process struct {
 	args           []string
 	env            []string
+	pid            int
 	stdout, stderr io.Writer
 	// hurry is closed by the second signal to end; the first ends the context.
 	hurry <-chan struct{}
@@ -32,7 +38,7 @@ func run(ctx context.Context, p process) int {
 	a := &app{process: p, environment: env, voice: joblog.New(p.stderr)}
 	root := a.rootCommand()
 	root.SetArgs(p.args)
-	err := root.ExecuteContext(ctx)
+	err := execute(ctx, root)
 	if err == nil && codesErr != nil {
 		err = failure.Wrap(failure.Contract, codesErr, "the runner's environment")
 	}
@@ -64,6 +70,29 @@ func run(ctx context.Context, p process) int {
 		}
 	})
 	return codes.For(err)
+}
+
+// execute runs a command. A panic is a failure like any other: the job log is no
+// place for a stack trace, and the place where it happened is said.
+func execute(ctx context.Context, c *cobra.Command) (err error) {
+	defer func() {
+		if met := recover(); met != nil {
+			err = failure.New(failure.Internal, "%v, in %s", met, panicked())
+		}
+	}()
+	return c.ExecuteContext(ctx)
+}
+
+// panicked is where the panic began: the function below the runtime's own.
+func panicked() string {
+	counters := make([]uintptr, 32)
+	frames := runtime.CallersFrames(counters[:runtime.Callers(3, counters)])
+	for {
+		frame, more := frames.Next()
+		if !strings.HasPrefix(frame.Function, "runtime.") || !more {
+			return fmt.Sprintf("%s (%s:%d)", frame.Function, filepath.Base(frame.File), frame.Line)
+		}
+	}
 }
 
 // patience is how long the last words may take.

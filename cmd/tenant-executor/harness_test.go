@@ -71,6 +71,7 @@ func newHarness(t *testing.T) *harness {
 		"kubernetes.namespace":    namespace,
 		"kubernetes.helper_image": "helper:v19.4.0",
 		"run.poll":                "1s",
+		"state.dir":               filepath.Join(h.folder, "state"),
 		"run.node_lost":           "1s",
 		"run.cancel_grace":        "3s",
 	}
@@ -124,6 +125,10 @@ func (h *harness) config() string {
 		if table != last {
 			fmt.Fprintf(&b, "[%s]\n", table)
 			last = table
+		}
+		if h.settings[path] == "true" {
+			fmt.Fprintf(&b, "%s = true\n", name)
+			continue
 		}
 		fmt.Fprintf(&b, "%s = %q\n", name, h.settings[path])
 	}

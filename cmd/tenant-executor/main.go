@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/go-logr/logr"
@@ -15,10 +16,15 @@ import (
 func main() {
 	// The Kubernetes libraries log to stderr, which is the job log.
 	klog.SetLogger(logr.Discard())
+	if os.Getenv("GOTRACEBACK") == "" {
+		// So is what a panic outside the command prints; see execute.
+		debug.SetTraceback("none")
+	}
 	ctx, hurry := untilSignal()
 	os.Exit(run(ctx, process{
 		args:   os.Args[1:],
 		env:    os.Environ(),
+		pid:    os.Getpid(),
 		stdout: os.Stdout,
 		stderr: os.Stderr,
 		hurry:  hurry,

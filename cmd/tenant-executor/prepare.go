@@ -18,7 +18,7 @@ reach it. Each phase has a budget of its own in the configuration ([wait]).`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			a.voice = joblog.New(a.stdout)
-			d, err := a.driver(a.voice)
+			d, err := a.driver(c.Context(), a.voice, true)
 			if err != nil {
 				return err
 			}

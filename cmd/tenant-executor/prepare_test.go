@@ -97,7 +97,7 @@ func TestPrepareFailures(t *testing.T) {
 			h.server.RemoveNode(node)
 			h.server.OnCreate(faultserver.Unscheduled(noNode))
 		}, systemCode, 1, []string{using,
-			"Waiting for a node: the cluster has none at present and boots one",
+			"Waiting for a node: the cluster has none, one boots",
 			"ERROR: no node for the job: the Pod was still waiting for a node after 1s: Unschedulable: " + noNode,
 			"The tenant cluster did not boot a node, or all its nodes are busy. The operator can raise wait.node."}},
 		{"no start", func(h *harness, _ *programs) {
@@ -117,12 +117,18 @@ func TestPrepareFailures(t *testing.T) {
 		{"evicted", func(h *harness, _ *programs) {
 			h.server.OnCreate(scheduled, faultserver.Evicted("The node was low on resource: memory."))
 		}, systemCode, 1, []string{using,
+			"the job's Pod: the Pod ended before it ran: Evicted: The node was low on resource: memory. Nothing has run yet, so the Pod is made anew.",
+			"the job's Pod: the Pod ended before it ran: Evicted: The node was low on resource: memory. Nothing has run yet, so the Pod is made anew.",
+			"the job's Pod: the Pod ended before it ran: Evicted: The node was low on resource: memory. Nothing has run yet, so the Pod is made anew.",
 			"ERROR: the job's Pod: the Pod ended before it ran: Evicted: The node was low on resource: memory.",
 			"Retry the job. If it happens again, the operator has to find who removes the Pods."}},
 		{"deleted by somebody", func(h *harness, _ *programs) {
 			h.server.OnCreate(scheduled, faultserver.Removed())
 		}, systemCode, 0, []string{using,
-			"ERROR: the job's Pod: Pod ci/POD was deleted",
+			"the job's Pod: Pod ci/POD was deleted. Nothing has run yet, so the Pod is made anew.",
+			"the job's Pod: Pod ci/POD-2 was deleted. Nothing has run yet, so the Pod is made anew.",
+			"the job's Pod: Pod ci/POD-3 was deleted. Nothing has run yet, so the Pod is made anew.",
+			"ERROR: the job's Pod: Pod ci/POD-4 was deleted",
 			"Retry the job. If it happens again, the operator has to find who removes the Pods."}},
 		{"helper without gitlab-runner", func(_ *harness, p *programs) { p.path = os.Getenv("PATH") }, buildCode, 1, []string{using,
 			"ERROR: the helper image helper:v19.4.0 has neither gitlab-runner nor gitlab-runner-helper, so artifacts and caches would be lost",
@@ -137,6 +143,13 @@ func TestPrepareFailures(t *testing.T) {
 		}, buildCode, 0, []string{using,
 			`ERROR: the job's Pod: creating Pod ci/POD: pods "x" is forbidden: exceeded quota: team, requested: pods=1, used: pods=10, limited: pods=10`,
 			"The message is the cluster's own; a setting of the [kubernetes] section or a quota causes it."}},
+		{"more than a node has", func(h *harness, _ *programs) {
+			h.settings["tenant.node_cpu"] = "2"
+			h.settings["kubernetes.cpu_request"] = "2500m"
+			h.settings["kubernetes.memory_request"] = "64Gi"
+		}, buildCode, 0, []string{
+			"ERROR: the job's containers ask for 2500m of cpu, and the largest node has 2",
+			"Ask for less. If nodes are larger by now, the operator can say so by node_cpu, node_memory and node_ephemeral_storage in [tenant]."}},
 		{"no namespace", func(h *harness, _ *programs) {
 			h.server.Fail(-1, "create", "pods", status(http.StatusNotFound, metav1.StatusReasonNotFound, `namespaces "ci" not found`))
 		}, systemCode, 0, []string{using,
@@ -253,7 +266,7 @@ func TestPrepareThatIsEnded(t *testing.T) {
 			func(h *harness) func() bool {
 				return func() bool { return h.server.Requests().Count("list", "nodes") > 0 }
 			},
-			[]string{using, "Waiting for a node: all 1 nodes run jobs or do not fit; the cluster boots another unless it is at its ceiling"}},
+			[]string{using, "Waiting for a node: the Pod fits on none that is free (Unschedulable: 0/1 nodes are available)"}},
 		{"while it starts", []faultserver.Step{faultserver.Scheduled(node)},
 			func(h *harness) func() bool {
 				return func() bool { return h.server.Requests().Count("watch", "pods") > 0 }

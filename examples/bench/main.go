@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,11 @@ const execVerb = "exec"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	do := func() error { return run(ctx, os.Stdout) }
+	only := ""
+	if len(os.Args) == 2 {
+		only = os.Args[1]
+	}
+	do := func() error { return run(ctx, only, os.Stdout) }
 	if len(os.Args) == 5 && os.Args[1] == execVerb {
 		do = func() error {
 			return plainExec(ctx, os.Args[2], os.Args[3], []string{"sh", "-c", os.Args[4]}, os.Stdout)
@@ -37,7 +42,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, out io.Writer) (err error) {
+func run(ctx context.Context, only string, out io.Writer) (err error) {
 	root, err := testbed.Root()
 	if err != nil {
 		return err
@@ -47,7 +52,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	tenant, err := testbed.StartTenant(ctx, filepath.Join(bin, "localtenant"), testbed.TenantOptions{
-		Name: "bench", Ceiling: 1, PodsPerNode: 1, Hold: 10 * time.Minute, BootTime: 0, Log: io.Discard,
+		Name: cmp.Or(os.Getenv("BENCH_TENANT"), "bench"), Ceiling: 1, PodsPerNode: 1, Hold: 10 * time.Minute, BootTime: 0, Log: io.Discard,
 	})
 	if err != nil {
 		return err
@@ -65,5 +70,11 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	defer func() { err = errors.Join(err, bed.Close()) }()
 
 	b := &bench{bed: bed, out: out}
-	return b.run(ctx)
+	switch only {
+	case warmVerb:
+		return b.warm(ctx)
+	case coldVerb:
+		return b.cold(ctx)
+	}
+	return errors.Join(b.run(ctx), b.warm(ctx), b.cold(ctx))
 }

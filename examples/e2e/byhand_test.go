@@ -22,10 +22,8 @@ import (
 
 // hand is a person who runs single stages in a shell.
 type hand struct {
-	t       *testing.T
-	jobFile string
-	// config is the driver's configuration.
-	config string
+	t               *testing.T
+	config, jobFile string
 }
 
 func byHand(t *testing.T, j *job.Job) hand {
@@ -34,7 +32,7 @@ func byHand(t *testing.T, j *job.Job) hand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := hand{t, filepath.Join(t.TempDir(), "job.json"), bed.Config}
+	h := hand{t, bed.Config, filepath.Join(t.TempDir(), "job.json")}
 	if err := os.WriteFile(h.jobFile, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -56,6 +54,14 @@ func (h hand) do(args ...string) (string, int) {
 		h.t.Fatal(err)
 	}
 	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// wants runs a stage and looks at its exit code and its output.
+func (h hand) wants(stage string, code int, says string) {
+	h.t.Helper()
+	if out, got := h.do(stage); got != code || !strings.Contains(out, says) {
+		h.t.Errorf("%s ended with %d, want %d and %q:\n%s", stage, got, code, says, out)
+	}
 }
 
 func (h hand) script(text string) string {

@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -17,6 +18,9 @@ import (
 var bed *testbed.Bed
 
 func TestMain(m *testing.M) {
+	if testbed.IsApart() {
+		os.Exit(testbed.RunApart(os.Stdin, os.Stdout))
+	}
 	code, err := run(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
@@ -38,7 +42,7 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	tenant, err := testbed.StartTenant(ctx, filepath.Join(bin, "localtenant"), testbed.TenantOptions{
-		Name: "e2e", Ceiling: 2, PodsPerNode: 1, Hold: 5 * time.Second, BootTime: time.Second, Log: os.Stderr,
+		Name: cmp.Or(os.Getenv("E2E_TENANT"), "e2e"), Ceiling: 2, PodsPerNode: 1, Hold: 5 * time.Second, BootTime: time.Second, Log: os.Stderr,
 	})
 	if err != nil {
 		return 1, err

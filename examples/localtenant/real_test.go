@@ -124,13 +124,9 @@ func (c *cluster) api() *typedcorev1.CoreV1Client {
 	return client
 }
 
-// startPod makes a Pod and waits until it runs.
-func (c *cluster) startPod(name string) *corev1.Pod {
+func (c *cluster) createPod(name string) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
-	defer cancel()
-	pods := c.api().Pods("ci")
-	_, err := pods.Create(ctx, &corev1.Pod{
+	_, err := c.api().Pods("ci").Create(c.t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: new(int64(1)),
@@ -142,6 +138,15 @@ func (c *cluster) startPod(name string) *corev1.Pod {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+}
+
+// startPod makes a Pod and waits until it runs.
+func (c *cluster) startPod(name string) *corev1.Pod {
+	c.t.Helper()
+	c.createPod(name)
+	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+	defer cancel()
+	pods := c.api().Pods("ci")
 	watcher, err := pods.Watch(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()})
 	if err != nil {
 		c.t.Fatal(err)

@@ -102,17 +102,23 @@ ca_file = %q
 cert_file = %q
 key_file = %q
 
+[tenant]
+ceiling = %d
+
 [kubernetes]
 namespace = %q
 helper_image = %q
 pull_policy = "if-not-present"
+
+[state]
+dir = %q
 
 [run]
 cancel_grace = "1s"
 poll = "1s"
 %s`, status.URL,
 		filepath.Join(status.AccessDir, "ca.crt"), filepath.Join(status.AccessDir, "client.crt"), filepath.Join(status.AccessDir, "client.key"),
-		namespace, b.Image("helper"), more)
+		b.Ceiling, namespace, b.Image("helper"), filepath.Join(b.dir, "state"), more)
 	path := filepath.Join(b.dir, "driver-"+rand.Text()+".toml")
 	return path, os.WriteFile(path, []byte(text), 0o600)
 }
@@ -181,7 +187,7 @@ func (b *Bed) Run(ctx context.Context, j *job.Job, o runner.Options) (Outcome, e
 // RunWith runs a job with a configuration file of its own.
 func (b *Bed) RunWith(ctx context.Context, configFile string, j *job.Job, o runner.Options) (Outcome, error) {
 	r, err := runner.New(runner.Config{
-		Runner:  b.runnerConfig(configFile),
+		Runner:  runnerConfig(b.Driver, b.url, runnerToken, configFile),
 		Environ: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.dir},
 		TempDir: b.dir,
 	})
@@ -195,17 +201,20 @@ func (b *Bed) RunWith(ctx context.Context, configFile string, j *job.Job, o runn
 	return Outcome{Result: result, Log: log.String()}, err
 }
 
-func (b *Bed) runnerConfig(configFile string) *config.Runner {
+// runnerToken is the token of the Bed's runner.
+const runnerToken = "glrt-t3_testbedtoken"
+
+func runnerConfig(driver, url, token, configFile string) *config.Runner {
 	args := func(stage string) []string { return []string{stage, "--config", configFile} }
 	grace := 30
 	return &config.Runner{
-		Name: "testbed", URL: b.url, Token: "glrt-t3_testbedtoken", Executor: config.Executor,
+		Name: "testbed", URL: url, Token: token, Executor: config.Executor,
 		OutputLimit: 1 << 20,
 		Custom: &config.Custom{
-			ConfigExec: b.Driver, ConfigArgs: args("config"),
-			PrepareExec: b.Driver, PrepareArgs: args("prepare"),
-			RunExec: b.Driver, RunArgs: args("run"),
-			CleanupExec: b.Driver, CleanupArgs: args("cleanup"),
+			ConfigExec: driver, ConfigArgs: args("config"),
+			PrepareExec: driver, PrepareArgs: args("prepare"),
+			RunExec: driver, RunArgs: args("run"),
+			CleanupExec: driver, CleanupArgs: args("cleanup"),
 			GracefulKillTimeout: &grace,
 		},
 	}

@@ -33,6 +33,8 @@ type Tenant struct {
 	Name string
 	// Program is the localtenant command.
 	Program string
+	// Ceiling is how many nodes the gateway boots at most.
+	Ceiling int
 	log     io.Writer
 }
 
@@ -45,6 +47,13 @@ type Status struct {
 	Registry      struct {
 		Plain string `json:"plain"`
 	} `json:"registry"`
+	KCP struct {
+		Kubeconfig string `json:"kubeconfig"`
+		Cluster    string `json:"cluster"`
+	} `json:"kcp"`
+	Mount struct {
+		URL string `json:"url"`
+	} `json:"mount"`
 	APIServer struct {
 		AuditLog string `json:"auditLog"`
 	} `json:"apiserver"`
@@ -57,7 +66,7 @@ type Status struct {
 // StartTenant starts a tenant cluster with no nodes. Program is the localtenant
 // command.
 func StartTenant(ctx context.Context, program string, o TenantOptions) (*Tenant, error) {
-	t := &Tenant{Name: o.Name, Program: program, log: o.Log}
+	t := &Tenant{Name: o.Name, Program: program, Ceiling: o.Ceiling, log: o.Log}
 	if err := t.Down(ctx); err != nil {
 		return nil, err
 	}

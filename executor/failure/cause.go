@@ -16,12 +16,15 @@ const (
 	ImageUnusable  Cause = "image_unusable"
 	HelperUnusable Cause = "helper_unusable"
 	PodRefused     Cause = "pod_refused"
+	Oversized      Cause = "oversized"
 	Cancelled      Cause = "cancelled"
 	Interrupted    Cause = "interrupted"
 	Detached       Cause = "detached"
 	NoStage        Cause = "no_stage"
 	Settings       Cause = "settings"
 	Contract       Cause = "contract"
+	ClusterUnknown Cause = "cluster_unknown"
+	Credentials    Cause = "credentials"
 	Access         Cause = "access"
 	Unreachable    Cause = "unreachable"
 	NoNode         Cause = "no_node"
@@ -69,6 +72,8 @@ func Causes() []Description {
 			"The operator has to set helper_image to GitLab's gitlab-runner-helper image of the runner's version."},
 		{PodRefused, Build, "The cluster does not accept the job's Pod as it is defined.",
 			"The message is the cluster's own; a setting of the [kubernetes] section or a quota causes it."},
+		{Oversized, Build, "The job asks for more than any node of the cluster has.",
+			"Ask for less. If nodes are larger by now, the operator can say so by node_cpu, node_memory and node_ephemeral_storage in [tenant]."},
 		{Cancelled, Build, "The runner ended the stage: the job was cancelled or ran out of time.", ""},
 		{Interrupted, System, "The runner ended config or prepare before it was done.", ""},
 		{Detached, System, "A person ended attach; the stage goes on.", ""},
@@ -77,6 +82,10 @@ func Causes() []Description {
 			"The operator has to correct the configuration file."},
 		{Contract, System, "The runner's environment lacks what a driver is handed.",
 			"Run the stage from GitLab Runner, or by hand with --job FILE (see --help)."},
+		{ClusterUnknown, System, "The tenant cluster could not be found by its Cluster object.",
+			"The operator has to correct it, on the kcp side or in the [cluster] section of the driver's configuration."},
+		{Credentials, System, "A certificate or key file of the driver cannot be used.",
+			"The operator has to replace or correct the file. It is read again for each connection."},
 		{Access, System, "The cluster refuses the driver's certificate or denies it a right.",
 			"The operator has to check the certificate files and the role in examples/rbac.yaml."},
 		{Unreachable, System, "The cluster does not answer.",

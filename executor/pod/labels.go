@@ -25,11 +25,32 @@ const (
 	// LabelAttempt tells the attempts of one job apart.
 	LabelAttempt = domain + "attempt"
 
+	// LabelNode marks the Pods of which a node gets one: job Pods and
+	// placeholders. Placeholders look for nodes without such a Pod.
+	LabelNode = domain + "node"
+	// LabelHold is why a placeholder holds its node: HoldLinger or HoldPolicy.
+	LabelHold = domain + "hold"
+
 	// AnnotationExpires is when the Pod has no business any more, RFC 3339.
 	AnnotationExpires = domain + "expires"
 
+	// AnnotationOwner is the runner's process that the Pod belongs to.
+	AnnotationOwner = domain + "owner"
+	// AnnotationWanted is until when somebody wants a policy's placeholder,
+	// RFC 3339. It is renewed for as long as it is wanted.
+	AnnotationWanted = domain + "wanted"
+
 	// ComponentJob is the LabelComponent of a job's Pod.
 	ComponentJob = "job"
+	// ComponentPlaceholder is the LabelComponent of a Pod that does nothing but
+	// hold a node.
+	ComponentPlaceholder = "placeholder"
+	// NodeWhole is the value of LabelNode.
+	NodeWhole = "whole"
+	// HoldLinger is the LabelHold of a placeholder that holds the node of a job
+	// which has ended, HoldPolicy that of one by policy.
+	HoldLinger = "linger"
+	HoldPolicy = "policy"
 )
 
 // runnerDomain is the label space of the kubernetes executor
@@ -63,6 +84,7 @@ func (p Plan) labels() map[string]string {
 	}
 	for name, value := range map[string]string{
 		LabelComponent: ComponentJob,
+		LabelNode:      NodeWhole,
 		LabelJob:       j.Key(),
 		LabelJobID:     decimal(j.ID),
 		LabelRunner:    LabelValue(j.RunnerToken),
@@ -103,6 +125,9 @@ func (p Plan) annotations() map[string]string {
 	for name, value := range p.Settings.PodAnnotations {
 		annotations[name] = value
 	}
+	if p.Owner != "" {
+		annotations[AnnotationOwner] = p.Owner
+	}
 	for name, value := range map[string]string{
 		AnnotationExpires: p.expires().UTC().Format(time.RFC3339),
 
@@ -124,7 +149,25 @@ func (p Plan) annotations() map[string]string {
 	return annotations
 }
 
+// SelectorAll finds the Pods of all jobs.
+func SelectorAll() string { return LabelComponent + "=" + ComponentJob }
+
+// SelectorNode finds every Pod that has or wants a node of its own.
+func SelectorNode() string { return LabelNode + "=" + NodeWhole }
+
 // Selector finds every Pod of a job, of whichever attempt.
-func Selector(j job.Job) string {
-	return LabelComponent + "=" + ComponentJob + "," + LabelJob + "=" + j.Key()
+func Selector(j job.Job) string { return KeySelector(j.Key()) }
+
+// KeySelector is Selector for a job of which only the key is known.
+func KeySelector(key string) string {
+	return LabelComponent + "=" + ComponentJob + "," + LabelJob + "=" + key
 }
+
+// RunnerSelector finds every Pod of a runner's jobs.
+func RunnerSelector(token string) string {
+	return LabelComponent + "=" + ComponentJob + "," + RunnerObjects(token)
+}
+
+// RunnerObjects finds everything that was made for a runner's jobs, of any
+// kind.
+func RunnerObjects(token string) string { return LabelRunner + "=" + LabelValue(token) }

@@ -5,6 +5,7 @@ package pod
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,12 +21,16 @@ import (
 type Plan struct {
 	Job      job.Job
 	Settings settings.Kubernetes
+	// Variables are the job's variables.
+	Variables job.Environment
 	// BuildsDir and CacheDir are folders of the job, on volumes that its
 	// containers share.
 	BuildsDir, CacheDir string
 	// Attempt tells this Pod from those of earlier attempts: a few lower-case
 	// letters and digits.
 	Attempt string
+	// Remake counts the Pods that this attempt has made before.
+	Remake int
 	// Keeper is the command that keeps a container alive between stages. The
 	// container's name is added to it.
 	Keeper []string
@@ -34,8 +39,18 @@ type Plan struct {
 	Folder string
 	// Wait is how long the Pod may take to start.
 	Wait time.Duration
+	// Owner is the text of AnnotationOwner, "" for a Pod that nobody owns.
+	Owner string
 	// Now is when the Pod is made.
 	Now time.Time
+}
+
+// Objects are what a job becomes on the cluster.
+type Objects struct {
+	Pod *corev1.Pod
+	// Secrets are made before the Pod, and belong to it once it is there: they
+	// go with it.
+	Secrets []*corev1.Secret
 }
 
 // Slack on top of the job's time-out, in which the runner's last stages and
@@ -53,30 +68,50 @@ const (
 	driverVolume = "tenant-executor"
 )
 
-// Build makes the Pod, or says why the job cannot become one: then the error
-// is a *failure.Failure.
-func (p Plan) Build() (*corev1.Pod, error) {
-	if err := p.check(); err != nil {
-		return nil, err
+// Build makes the objects, or says why the job cannot become any: then the
+// error is a *failure.Failure.
+func (p Plan) Build() (Objects, error) {
+	b := &builder{Plan: p}
+	for _, step := range []func() error{
+		b.check,
+		b.frame,
+		b.containers,
+		b.schedule,
+	} {
+		if err := step(); err != nil {
+			return Objects{}, err
+		}
 	}
-	build, err := p.container(job.Build, p.image(), p.Settings.BuildResources())
-	if err != nil {
-		return nil, err
+	return b.Objects, nil
+}
+
+// builder makes the objects of a plan step by step.
+type builder struct {
+	Plan
+	Objects
+}
+
+// name is the Pod's name.
+func (p Plan) name() string {
+	name := p.Job.PodName(p.Attempt)
+	if p.Remake > 0 {
+		name += "-" + strconv.Itoa(p.Remake+1)
 	}
-	helper, err := p.container(job.Helper, p.Settings.HelperImage, p.Settings.HelperResources())
-	if err != nil {
-		return nil, err
-	}
-	deadline := int64((p.Job.Timeout + slack) / time.Second)
+	return name
+}
+
+// frame is the Pod without its containers.
+func (b *builder) frame() error {
+	deadline := int64((b.Job.Timeout + slack) / time.Second)
 	grace := int64(terminationGrace)
 	no := false
-	pod := &corev1.Pod{
+	b.Pod = &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name:        p.Job.PodName(p.Attempt),
-			Namespace:   p.Settings.Namespace,
-			Labels:      p.labels(),
-			Annotations: p.annotations(),
+			Name:        b.name(),
+			Namespace:   b.Settings.Namespace,
+			Labels:      b.labels(),
+			Annotations: b.annotations(),
 		},
 		Spec: corev1.PodSpec{
 			RestartPolicy:                 corev1.RestartPolicyNever,
@@ -84,15 +119,26 @@ func (p Plan) Build() (*corev1.Pod, error) {
 			TerminationGracePeriodSeconds: &grace,
 			AutomountServiceAccountToken:  &no,
 			EnableServiceLinks:            &no,
-			ServiceAccountName:            p.Settings.ServiceAccount,
-			NodeSelector:                  p.Settings.NodeSelector,
-			ImagePullSecrets:              p.pullSecrets(),
-			Affinity:                      oneJobANode(),
-			Containers:                    []corev1.Container{build, helper},
+			ServiceAccountName:            b.Settings.ServiceAccount,
+			ImagePullSecrets:              b.pullSecrets(),
 			Volumes:                       []corev1.Volume{scratch(buildsVolume), scratch(cacheVolume), scratch(driverVolume)},
 		},
 	}
-	return pod, nil
+	return nil
+}
+
+// containers are those in which stages run.
+func (b *builder) containers() error {
+	build, err := b.container(job.Build, b.image(), b.Settings.BuildResources())
+	if err != nil {
+		return err
+	}
+	helper, err := b.container(job.Helper, b.Settings.HelperImage, b.Settings.HelperResources())
+	if err != nil {
+		return err
+	}
+	b.Pod.Spec.Containers = []corev1.Container{build, helper}
+	return nil
 }
 
 // Image is the image of the build container, "" where there is none.
@@ -103,20 +149,27 @@ func (p Plan) image() string {
 	return p.Settings.Image
 }
 
-func (p Plan) check() error {
-	if p.image() == "" {
-		return failure.New(failure.ImageMissing, "job %d names no image", p.Job.ID)
+func (b *builder) check() error {
+	if b.image() == "" {
+		return failure.New(failure.ImageMissing, "job %d names no image", b.Job.ID)
 	}
-	if len(p.Job.Services) > 0 {
-		return failure.New(failure.Unsupported, "the job has services (%s), which this version does not run", p.Job.Services[0].Name)
+	if len(b.Job.Services) > 0 {
+		return failure.New(failure.Unsupported, "the job has services (%s), which this version does not run", b.Job.Services[0].Name)
 	}
-	for _, names := range []map[string]string{p.Settings.PodLabels, p.Settings.PodAnnotations} {
+	for _, names := range []map[string]string{b.Settings.PodLabels, b.Settings.PodAnnotations} {
 		for name := range names {
 			if Protected(name) {
 				return failure.New(failure.Settings, "kubernetes.pod_labels or pod_annotations sets %q, which belongs to the driver", name)
 			}
 		}
 	}
+	return nil
+}
+
+// schedule says on which nodes the Pod may run.
+func (b *builder) schedule() error {
+	b.Pod.Spec.NodeSelector = b.Settings.NodeSelector
+	b.Pod.Spec.Affinity = oneJobANode()
 	return nil
 }
 

@@ -34,12 +34,14 @@ func plan() pod.Plan {
 			RunnerToken: "t3_abcdef", RunnerName: "tenant runner (kcp host)", ConcurrentID: "2",
 		},
 		Settings: settings.Kubernetes{
-			Namespace: "ci", HelperImage: "helper:19", PullPolicy: "if-not-present", ServiceAccount: "jobs",
-			ImagePullSecrets: []string{"login"},
-			NodeSelector:     map[string]string{"kubernetes.io/arch": "amd64"},
-			PodLabels:        map[string]string{"team": "platform"},
-			PodAnnotations:   map[string]string{"contact": "platform@example.com"},
-			CPURequest:       "500m", CPULimit: "2", MemoryLimit: "2Gi", EphemeralStorageLimit: "10Gi", HelperMemoryRequest: "128Mi",
+			Namespace: "ci", ServiceAccount: "jobs",
+			PodLabels:      map[string]string{"team": "platform"},
+			PodAnnotations: map[string]string{"contact": "platform@example.com"},
+			Images:         settings.Images{HelperImage: "helper:19", PullPolicy: "if-not-present", ImagePullSecrets: []string{"login"}},
+			Scheduling:     settings.Scheduling{NodeSelector: map[string]string{"kubernetes.io/arch": "amd64"}},
+			Resources: settings.Resources{
+				CPURequest: "500m", CPULimit: "2", MemoryLimit: "2Gi", EphemeralStorageLimit: "10Gi", HelperMemoryRequest: "128Mi",
+			},
 		},
 		BuildsDir: "/builds", CacheDir: "/cache",
 		Attempt: "a1b2c3", Keeper: []string{"keep"}, Folder: "/driver",
@@ -53,7 +55,7 @@ func TestBuildGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := yaml.Marshal(built)
+	got, err := yaml.Marshal(built.Pod)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +81,7 @@ func TestOneJobANode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	terms := built.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	terms := built.Pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	if len(terms) != 1 {
 		t.Fatalf("%d required terms, want 1", len(terms))
 	}
@@ -90,8 +92,8 @@ func TestOneJobANode(t *testing.T) {
 		t.Errorf("the term spreads over %s", terms[0].TopologyKey)
 	}
 	for name, value := range terms[0].LabelSelector.MatchLabels {
-		if built.Labels[name] != value {
-			t.Errorf("the Pod itself has %s=%q, so others would not keep away from it", name, built.Labels[name])
+		if built.Pod.Labels[name] != value {
+			t.Errorf("the Pod itself has %s=%q, so others would not keep away from it", name, built.Pod.Labels[name])
 		}
 	}
 }
@@ -129,7 +131,7 @@ func TestDefaultImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := built.Spec.Containers[0].Image; got != "busybox:1" {
+	if got := built.Pod.Spec.Containers[0].Image; got != "busybox:1" {
 		t.Errorf("image %q, want the default", got)
 	}
 }
@@ -150,10 +152,10 @@ func TestMetadataIsAlwaysValid(t *testing.T) {
 			t.Logf("Build: %v", err)
 			return false
 		}
-		problems := validation.ValidateObjectMeta(&built.ObjectMeta, true, func(name string, _ bool) []string {
+		problems := validation.ValidateObjectMeta(&built.Pod.ObjectMeta, true, func(name string, _ bool) []string {
 			return utilvalidation.IsDNS1123Label(name)
 		}, field.NewPath("metadata"))
-		for name, value := range built.Labels {
+		for name, value := range built.Pod.Labels {
 			if bad := append(utilvalidation.IsQualifiedName(name), utilvalidation.IsValidLabelValue(value)...); len(bad) > 0 {
 				t.Logf("label %s=%q: %v", name, value, bad)
 				return false
@@ -204,7 +206,7 @@ func TestRunnerLabels(t *testing.T) {
 		"manager.runner.gitlab.com/id-short":       "t3_abcdef",
 		"project.runner.gitlab.com/root-namespace": "group",
 	} {
-		if got := built.Labels[name]; got != want {
+		if got := built.Pod.Labels[name]; got != want {
 			t.Errorf("label %s = %q, want %q", name, got, want)
 		}
 	}
@@ -239,14 +241,14 @@ func TestNoSecretsInThePod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := yaml.Marshal(built)
+	text, err := yaml.Marshal(built.Pod)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(string(text), canary) {
 		t.Errorf("the Pod shows a secret:\n%s", text)
 	}
-	if !slices.Contains([]string{"https://gitlab.example.com/a/b/-/jobs/1"}, built.Annotations["job.runner.gitlab.com/url"]) {
-		t.Errorf("url annotation %q", built.Annotations["job.runner.gitlab.com/url"])
+	if !slices.Contains([]string{"https://gitlab.example.com/a/b/-/jobs/1"}, built.Pod.Annotations["job.runner.gitlab.com/url"]) {
+		t.Errorf("url annotation %q", built.Pod.Annotations["job.runner.gitlab.com/url"])
 	}
 }

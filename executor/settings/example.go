@@ -15,7 +15,15 @@ func Example() string {
 # A key that is commented out shows its default, or an example where it has none.
 `)
 	for _, table := range Tables() {
-		fmt.Fprintf(&b, "\n# %s\n[%s]\n", table.Doc, table.Name)
+		header := "[" + table.Name + "]"
+		switch {
+		case table.List:
+			// An entry that nobody asked for would not be the default.
+			header = "# [" + header + "]"
+		case table.Inner:
+			header = "# " + header
+		}
+		fmt.Fprintf(&b, "\n# %s\n%s\n", table.Doc, header)
 		for _, key := range table.Keys {
 			b.WriteString("\n")
 			writeKey(&b, key)

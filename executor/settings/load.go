@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 
 	"github.com/agext/levenshtein"
@@ -32,12 +33,35 @@ func Defaults() Settings {
 	value := reflect.ValueOf(&s).Elem()
 	for _, table := range Tables() {
 		for _, key := range table.Keys {
-			if key.Default != "" {
-				value.FieldByIndex(key.index).SetString(key.Default)
+			if key.Default != "" && key.index != nil {
+				setDefault(value.FieldByIndex(key.index), key)
 			}
 		}
 	}
 	return s
+}
+
+func setDefault(field reflect.Value, key Key) {
+	if field.Kind() == reflect.Pointer {
+		field.Set(reflect.New(field.Type().Elem()))
+		field = field.Elem()
+	}
+	var err error
+	switch key.Type {
+	case "number":
+		var n int64
+		n, err = strconv.ParseInt(key.Default, 10, 64)
+		field.SetInt(n)
+	case "bool":
+		var b bool
+		b, err = strconv.ParseBool(key.Default)
+		field.SetBool(b)
+	default:
+		field.SetString(key.Default)
+	}
+	if err != nil {
+		panic("settings: default of " + key.Path() + ": " + err.Error())
+	}
 }
 
 // explain turns the decoder's errors into ones that say where and what to do.

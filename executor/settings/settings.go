@@ -13,48 +13,39 @@ const DefaultPath = "/etc/tenant-executor/config.toml"
 // the example file shows for a key without default.
 type Settings struct {
 	Cluster    Cluster    `toml:"cluster" doc:"Where the tenant cluster is and who the driver is there."`
+	Tenant     Tenant     `toml:"tenant" doc:"What the gateway of the tenant cluster does about nodes. The driver cannot ask it, and explains waits by this."`
 	Kubernetes Kubernetes `toml:"kubernetes" doc:"The Pod of a job. Keys have the names and meanings of [runners.kubernetes] in the runner's config.toml."`
 	Job        Job        `toml:"job" doc:"What config tells the runner about every job."`
 	Wait       Wait       `toml:"wait" doc:"How long prepare waits, phase by phase. Times are written as 90s, 10m, 1h30m."`
 	Run        Run        `toml:"run" doc:"How a stage is watched and ended."`
 	Cleanup    Cleanup    `toml:"cleanup" doc:"How cleanup ends. It has to fit in the runner's shutdown_timeout (30 s by default)."`
+	State      State      `toml:"state" doc:"What the driver keeps on this host."`
+	Warm       Warm       `toml:"warm" doc:"Nodes that are kept for jobs to come, by placeholder Pods. Without this table none are. Placeholders make way for jobs of the same namespace alone: use one namespace for all jobs of a cluster that has them. Keys have the names and meanings of [runners.kubernetes.autoscaler] in the runner's config.toml, where that has them."`
 }
 
-// Cluster is how to reach the cluster.
+// Cluster is how to reach the cluster. Exactly one of URL, DiscoverCluster and
+// InCluster is set.
 type Cluster struct {
-	URL      string `toml:"url" example:"https://127.0.0.1:36443" doc:"Address of the tenant cluster's apiserver: https, on the loopback interface of this host, without a path. It stands in .status.url of the Cluster object."`
-	CAFile   string `toml:"ca_file" example:"/etc/tenant-executor/ca.crt" doc:"File with the certificate of the cluster's CA (PEM)."`
-	CertFile string `toml:"cert_file" example:"/etc/tenant-executor/client.crt" doc:"File with the driver's client certificate (PEM), signed by that CA."`
-	KeyFile  string `toml:"key_file" example:"/etc/tenant-executor/client.key" doc:"File with the key of the client certificate (PEM), readable by the runner's user alone."`
-
-	Transport string `toml:"transport" default:"spdy" doc:"Protocol of the connections to running stages: spdy or websocket. Both lose nothing; websocket needs the verb get on pods/exec, and create too from Kubernetes 1.35 on."`
+	URL                string `toml:"url" example:"https://127.0.0.1:36443" doc:"Address of the tenant cluster's apiserver: https, on the loopback interface of this host, without a path. It stands in .status.url of the Cluster object. One of url, discover_cluster and in_cluster has to be set."`
+	DiscoverCluster    string `toml:"discover_cluster" example:"my-cluster" doc:"Instead of url: name of the Cluster object on the kcp side. Its .status.url is read at the start of each job, and again when nobody answers there."`
+	DiscoverKubeconfig string `toml:"discover_kubeconfig" example:"/etc/tenant-executor/kcp.kubeconfig" doc:"With discover_cluster: kubeconfig of the workspace that the Cluster object is in. Its user needs the right to get the object."`
+	DiscoverContext    string `toml:"discover_context" example:"my-workspace" doc:"With discover_cluster: context of that kubeconfig, if not the current one."`
+	DiscoverResource   string `toml:"discover_resource" example:"clusters.example.com" doc:"With discover_cluster: resource and API group of the Cluster object. Needed only where several groups serve clusters."`
+	InCluster          bool   `toml:"in_cluster" example:"true" doc:"Instead of url: the driver runs in a Pod of the tenant cluster itself and takes the Pod's address of the cluster and its service account. See examples/in-cluster-runner.yaml for what it costs."`
+	CAFile             string `toml:"ca_file" example:"/etc/tenant-executor/ca.crt" doc:"File with the certificate of the cluster's CA (PEM). The three files are needed unless in_cluster is set."`
+	CertFile           string `toml:"cert_file" example:"/etc/tenant-executor/client.crt" doc:"File with the driver's client certificate (PEM). It is read again for each connection, so it may be replaced at any time."`
+	KeyFile            string `toml:"key_file" example:"/etc/tenant-executor/client.key" doc:"File with the key of the client certificate (PEM), which nobody but its owner may read (mode 0600)."`
+	Transport          string `toml:"transport" default:"spdy" doc:"Protocol of the connections to running stages: spdy or websocket. Both lose nothing; websocket needs the verb get on pods/exec, and create too from Kubernetes 1.35 on."`
 }
 
-// Kubernetes is what the Pod of a job is made of.
-type Kubernetes struct {
-	Namespace        string            `toml:"namespace" default:"default" doc:"Namespace of the job Pods."`
-	Image            string            `toml:"image" example:"debian:12" doc:"Image of jobs that name none. Without it such jobs fail."`
-	HelperImage      string            `toml:"helper_image" example:"registry.example.com/gitlab-org/gitlab-runner-helper:x86_64-v19.4.0" doc:"Image with git and gitlab-runner-helper, of the runner's version. Required."`
-	PullPolicy       string            `toml:"pull_policy" example:"if-not-present" doc:"always, if-not-present or never, for every image of the Pod. Without it the cluster decides."`
-	ImagePullSecrets []string          `toml:"image_pull_secrets" example:"registry-login" doc:"Names of Secrets in the namespace with registry logins."`
-	ServiceAccount   string            `toml:"service_account" example:"ci-jobs" doc:"Service account of the Pods. Its token is not mounted."`
-	NodeSelector     map[string]string `toml:"node_selector" example:"kubernetes.io/arch=amd64" doc:"Labels that a node must have."`
-	PodLabels        map[string]string `toml:"pod_labels" example:"team=platform" doc:"Further labels of the Pods."`
-	PodAnnotations   map[string]string `toml:"pod_annotations" example:"contact=platform@example.com" doc:"Further annotations of the Pods."`
+// Tenant is what the gateway does about nodes.
+type Tenant struct {
+	Ceiling     int `toml:"ceiling" default:"10" doc:"How many nodes the gateway boots at most. The runner's concurrent is best the same."`
+	PodsPerNode int `toml:"pods_per_node" example:"1" doc:"How many Pods the gateway counts for one node (SOCIALWEB_CLUSTERPROVIDER_SCALE_PODS_PER_NODE). It has to be 1 there, since job Pods do not share nodes; with another number here the driver says so as soon as a job waits in vain."`
 
-	CPURequest              string `toml:"cpu_request" example:"500m" doc:"CPU that the build container is sure of."`
-	CPULimit                string `toml:"cpu_limit" example:"2" doc:"CPU that the build container gets at most."`
-	MemoryRequest           string `toml:"memory_request" example:"1Gi" doc:"Memory that the build container is sure of."`
-	MemoryLimit             string `toml:"memory_limit" example:"2Gi" doc:"Memory at which the build container is ended."`
-	EphemeralStorageRequest string `toml:"ephemeral_storage_request" example:"2Gi" doc:"Disk space that the build container is sure of."`
-	EphemeralStorageLimit   string `toml:"ephemeral_storage_limit" example:"10Gi" doc:"Disk space at which the Pod is evicted."`
-
-	HelperCPURequest              string `toml:"helper_cpu_request" example:"100m" doc:"As cpu_request, for the helper container."`
-	HelperCPULimit                string `toml:"helper_cpu_limit" example:"1" doc:"As cpu_limit, for the helper container."`
-	HelperMemoryRequest           string `toml:"helper_memory_request" example:"128Mi" doc:"As memory_request, for the helper container."`
-	HelperMemoryLimit             string `toml:"helper_memory_limit" example:"512Mi" doc:"As memory_limit, for the helper container."`
-	HelperEphemeralStorageRequest string `toml:"helper_ephemeral_storage_request" example:"1Gi" doc:"As ephemeral_storage_request, for the helper container."`
-	HelperEphemeralStorageLimit   string `toml:"helper_ephemeral_storage_limit" example:"10Gi" doc:"As ephemeral_storage_limit, for the helper container."`
+	NodeCPU              string `toml:"node_cpu" example:"4" doc:"CPU that Pods can have of the largest node. A job that asks for more fails at once. Without it, what the nodes of the last 24 hours had counts."`
+	NodeMemory           string `toml:"node_memory" example:"8Gi" doc:"As node_cpu, for memory."`
+	NodeEphemeralStorage string `toml:"node_ephemeral_storage" example:"40Gi" doc:"As node_cpu, for disk space."`
 }
 
 // Job is what config answers for every job.
@@ -84,6 +75,11 @@ type Run struct {
 // Cleanup is how cleanup ends.
 type Cleanup struct {
 	Timeout Duration `toml:"timeout" default:"20s" doc:"How long cleanup tries to reach the cluster."`
+}
+
+// State is what lasts on the host.
+type State struct {
+	Dir string `toml:"dir" default:"/var/lib/tenant-executor" doc:"Folder for what outlives a job, such as cleanups that could not reach the cluster. The runner's user has to be able to write to it, and no other. Jobs run without it as well."`
 }
 
 // Duration is a time as the file writes it: "90s", "10m". Parse has checked

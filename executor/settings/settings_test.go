@@ -52,7 +52,13 @@ func TestEveryExampleValueIsValid(t *testing.T) {
 	var uncommented []string
 	for _, line := range strings.Split(settings.Example(), "\n") {
 		if rest, found := strings.CutPrefix(line, "# "); found {
-			if name, _, isKey := strings.Cut(rest, " = "); isKey && !strings.Contains(name, " ") {
+			// The other ways to the cluster exclude url; TestWaysToTheCluster
+			// has them.
+			name, _, isKey := strings.Cut(rest, " = ")
+			if isKey && !strings.Contains(name, " ") && !strings.HasPrefix(name, "discover_") && name != "in_cluster" {
+				line = rest
+			}
+			if strings.HasPrefix(rest, "[") && strings.HasSuffix(rest, "]") {
 				line = rest
 			}
 		}
@@ -105,6 +111,9 @@ func TestRefusals(t *testing.T) {
 		{"silence too short", minimal + "[run]\nsilence = \"1s\"", []string{"run.silence is 1s", "at least 3s"}},
 		{"spool too small", minimal + "[run]\nspool_limit = \"1Mi\"", []string{"run.spool_limit", "16Mi"}},
 		{"no spool", minimal + "[run]\nspool_limit = \"lots\"", []string{"run.spool_limit", "lots"}},
+		{"no nodes", minimal + "[tenant]\nceiling = 0", []string{"tenant.ceiling is 0", "at least 1"}},
+		{"number as text", minimal + "[tenant]\nceiling = \"10\"", []string{"line 10", "tenant.ceiling"}},
+		{"fewer than none", minimal + "[tenant]\npods_per_node = -1", []string{"tenant.pods_per_node"}},
 		{"pull policy", minimal + "pull_policy = \"Always\"", []string{`"Always"`, "always, if-not-present, never"}},
 		{"quantity", minimal + "cpu_limit = \"1,5\"", []string{"kubernetes.cpu_limit", "1,5", "500m"}},
 		{"unit", minimal + "memory_limit = \"2GB\"", []string{"kubernetes.memory_limit", "2GB"}},
@@ -115,6 +124,19 @@ func TestRefusals(t *testing.T) {
 		{"builds_dir", minimal + "[job]\nbuilds_dir = \"builds/\"", []string{"job.builds_dir", "whole path"}},
 		{"root as cache", minimal + "[job]\ncache_dir = \"/\"", []string{"job.cache_dir"}},
 		{"shell", minimal + "[job]\nshell = \"pwsh\"", []string{"job.shell", "bash or sh"}},
+		{"linger without an image", minimal + "[warm]\nlinger = \"3m\"", []string{"warm.pause_pod_image is not set"}},
+		{"policy without an image", minimal + "[[warm.policy]]\nidle_count = 1", []string{"warm.pause_pod_image is not set"}},
+		{"negative linger", minimal + "[warm]\nlinger = \"-1s\"", []string{"warm.linger is -1s"}},
+		{"linger below a second", minimal + "[warm]\nlinger = \"10ms\"", []string{"warm.linger is 10ms", "at least 1s"}},
+		{"lifetime too short", minimal + "[warm]\nlifetime = \"5s\"", []string{"warm.lifetime is 5s", "at least 10s"}},
+		{"negative limit", minimal + "[warm]\nmax_pause_pods = -1", []string{"warm.max_pause_pods is -1"}},
+		{"priority class", minimal + "[warm]\npause_pod_priority_class_name = \"No Name\"", []string{"warm.pause_pod_priority_class_name", "No Name"}},
+		{"periods", minimal + "[[warm.policy]]\n[[warm.policy]]\nperiods = [\"9-17\"]", []string{"warm.policy 2", `"9-17"`, "five fields"}},
+		{"timezone", minimal + "[[warm.policy]]\ntimezone = \"Berlin\"", []string{"warm.policy 1", "Europe/Berlin"}},
+		{"idle time", minimal + "[[warm.policy]]\nidle_time = \"soon\"", []string{"warm.policy 1: idle_time", "soon"}},
+		{"negative idle count", minimal + "[[warm.policy]]\nidle_count = -2", []string{"warm.policy 1", "idle_count is -2"}},
+		{"count that is no number", minimal + "[[warm.policy]]\nidle_count = \"two\"", []string{"line 10", "idle_count"}},
+		{"mistyped key of a policy", minimal + "[[warm.policy]]\nidle_cuont = 2", []string{"line 10", `did you mean "warm.policy.idle_count"?`}},
 		{"transport", strings.Replace(minimal, "ca_file", "transport = \"http\"\nca_file", 1), []string{`cluster.transport is "http"`, "spdy, websocket"}},
 		{"relative file", strings.Replace(minimal, "/etc/x/ca.crt", "ca.crt", 1), []string{"cluster.ca_file", "whole path"}},
 	} {
@@ -154,5 +176,48 @@ func TestURL(t *testing.T) {
 		if _, err := settings.Parse("f", []byte(strings.Replace(minimal, "https://127.0.0.1:36443", url, 1))); err != nil {
 			t.Errorf("url %s is refused: %v", url, err)
 		}
+	}
+}
+
+func TestWarm(t *testing.T) {
+	s, err := settings.Parse("f", []byte(minimal))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Warm.Used() || s.Warm.Lifetime.Value() != 15*time.Minute {
+		t.Errorf("an empty file keeps nodes warm, or lacks defaults: %+v", s.Warm)
+	}
+	// What stands in [runners.kubernetes.autoscaler] can be carried over.
+	s, err = settings.Parse("f", []byte(minimal+`
+[warm]
+max_pause_pods = 10
+pause_pod_image = "pause:1"
+pause_pod_priority_class_name = "idle"
+[[warm.policy]]
+idle_time = "5m0s"
+[[warm.policy]]
+periods = ["* 8-17 * * mon-fri"]
+timezone = "UTC"
+idle_count = 5
+idle_time = "30m0s"
+scale_factor = 0.5
+scale_factor_limit = 8
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	policies, err := s.Warm.Compile()
+	if err != nil || !s.Warm.Used() {
+		t.Fatal(s.Warm.Used(), err)
+	}
+	monday := time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC)
+	if p := policies.At(monday); p.Wanted(0) != 5 || p.Wanted(14) != 7 || p.Wanted(40) != 8 || p.IdleTime != 30*time.Minute {
+		t.Errorf("on Monday morning: %+v", p)
+	}
+	if p := policies.At(monday.Add(-6 * time.Hour)); p.Wanted(40) != 0 || p.IdleTime != 5*time.Minute {
+		t.Errorf("in the night: %+v", p)
+	}
+	if s, err = settings.Parse("f", []byte(minimal+"[warm]\nlinger = \"3m\"\npause_pod_image = \"pause:1\"")); err != nil || !s.Warm.Used() {
+		t.Errorf("linger alone: used %v, %v", s.Warm.Used(), err)
 	}
 }

@@ -1,4 +1,5 @@
-// Package capacity reads the nodes of a cluster whose nodes come and go.
+// Package capacity is about the nodes of a cluster whose nodes come and go:
+// which there are, and placeholders that keep some free for jobs to come.
 package capacity
 
 import (
@@ -28,13 +29,9 @@ type Count struct{ Total, Ready int }
 
 // Count counts the nodes.
 func (n *Nodes) Count(ctx context.Context) (Count, error) {
-	list := &corev1.NodeList{}
-	err := n.cluster.Retry(ctx, n.budget, func(ctx context.Context) error {
-		// rbac: nodes list
-		return n.cluster.REST().Get().Resource("nodes").Do(ctx).Into(list)
-	})
+	list, err := n.list(ctx)
 	if err != nil {
-		return Count{}, fmt.Errorf("listing nodes: %w", err)
+		return Count{}, err
 	}
 	count := Count{Total: len(list.Items)}
 	for i := range list.Items {
@@ -43,6 +40,33 @@ func (n *Nodes) Count(ctx context.Context) (Count, error) {
 		}
 	}
 	return count, nil
+}
+
+// ready names the nodes that are ready.
+func (n *Nodes) ready(ctx context.Context) (map[string]bool, error) {
+	list, err := n.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for i := range list.Items {
+		if healthOf(&list.Items[i]).Ready {
+			names[list.Items[i].Name] = true
+		}
+	}
+	return names, nil
+}
+
+func (n *Nodes) list(ctx context.Context) (*corev1.NodeList, error) {
+	list := &corev1.NodeList{}
+	err := n.cluster.Retry(ctx, n.budget, func(ctx context.Context) error {
+		// rbac: nodes list
+		return n.cluster.REST().Get().Resource("nodes").Do(ctx).Into(list)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing nodes: %w", err)
+	}
+	return list, nil
 }
 
 // Health is how a node is.
@@ -55,6 +79,10 @@ type Health struct {
 	Reason string
 	// Since is since when it has been so, by the cluster's clock.
 	Since time.Time
+	// Joined is when the node joined the cluster.
+	Joined time.Time
+	// Allocatable is what Pods can have of the node.
+	Allocatable corev1.ResourceList
 }
 
 // Health reads one node, once.
@@ -72,7 +100,8 @@ func (n *Nodes) Health(ctx context.Context, name string) (Health, error) {
 }
 
 func healthOf(node *corev1.Node) Health {
-	h := Health{Exists: true, Reason: "the node has not reported in yet", Since: node.CreationTimestamp.Time}
+	joined := node.CreationTimestamp.Time
+	h := Health{Exists: true, Reason: "the node has not reported in yet", Since: joined, Joined: joined, Allocatable: node.Status.Allocatable}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			h.Ready = c.Status == corev1.ConditionTrue

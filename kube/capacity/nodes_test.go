@@ -17,7 +17,7 @@ func newNodes(t *testing.T) (*faultserver.Server, *capacity.Nodes) {
 	t.Helper()
 	server := faultserver.Start(t)
 	files := server.Credentials(t)
-	c, err := cluster.Connect(cluster.Fixed(cluster.Config{URL: server.URL(), CAFile: files.CAFile, CertFile: files.CertFile, KeyFile: files.KeyFile, UserAgent: "test"}))
+	c, err := cluster.Connect(t.Context(), cluster.Fixed(cluster.Config{URL: server.URL(), CAFile: files.CAFile, CertFile: files.CertFile, KeyFile: files.KeyFile, UserAgent: "test"}))
 	if err != nil {
 		t.Fatal(err)
 	}

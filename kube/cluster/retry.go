@@ -26,7 +26,7 @@ func Retry(ctx context.Context, budget time.Duration, request func(context.Conte
 // Retry is the function of that name for requests to this cluster: before each
 // further try it is looked up where the cluster is.
 func (c *Client) Retry(ctx context.Context, budget time.Duration, request func(context.Context) error) error {
-	return RetryIf(ctx, budget, func(err error) bool { return c.Refind(err) || Transient(err) }, request)
+	return RetryIf(ctx, budget, func(err error) bool { return c.Refind(ctx, err) || Transient(err) }, request)
 }
 
 // Settling is how long "forbidden" may come from an apiserver that has just
@@ -37,9 +37,10 @@ const Settling = 10 * time.Second
 // MaySettle says whether err is a denial that may only be that of an apiserver
 // which has just started, when a request has been tried for so long. A denial
 // by admission, such as a quota, is none: only authorization says what a user
-// "cannot" do (k8s.io/apiserver/pkg/endpoints/handlers/responsewriters).
+// "cannot" do (k8s.io/apiserver/pkg/endpoints/handlers/responsewriters). Nor is
+// that of a caller whom the apiserver does not know.
 func MaySettle(err error, tried time.Duration) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ") && tried < Settling
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ") && !anonymous(err) && tried < Settling
 }
 
 // RetryIf is Retry for the errors that again accepts, and for denials of an

@@ -16,8 +16,9 @@ import (
 	"time"
 )
 
-// validity is how long certificates are valid, from an hour ago on.
-const validity = 24 * time.Hour
+// validity is how long certificates are valid, from an hour ago on. It is so
+// long that nobody warns of their expiry.
+const validity = 90 * 24 * time.Hour
 
 // authority is a CA that lives as long as a test.
 type authority struct {

@@ -53,6 +53,8 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, asked Request) {
 		s.list(w, r, asked)
 	case "pods watch":
 		s.watch(w, r, asked)
+	case "pods patch":
+		s.patch(w, asked)
 	case "pods delete":
 		s.delete(w, asked)
 	case "pods/exec create", "pods/exec get":

@@ -9,7 +9,7 @@ import (
 
 // Request is one request as the apiserver's audit log would show it.
 type Request struct {
-	// Verb is get, list, watch, create or delete.
+	// Verb is get, list, watch, create, patch or delete.
 	Verb string
 	// Resource is pods, pods/exec or nodes.
 	Resource  string
@@ -123,6 +123,8 @@ func parse(r *http.Request) (parsed Request, ok bool) {
 	switch {
 	case r.Method == http.MethodPost:
 		parsed.Verb = "create"
+	case r.Method == http.MethodPatch:
+		parsed.Verb = "patch"
 	case r.Method == http.MethodDelete:
 		parsed.Verb = "delete"
 	case r.URL.Query().Get("watch") != "":

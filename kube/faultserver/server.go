@@ -174,6 +174,12 @@ func (s *Server) ForeignCA(t testing.TB) Credentials {
 	return written(t)(s.ca.writeCredentials(t.TempDir(), other, s.ca.cert.NotAfter))
 }
 
+// ClientUntil is Credentials with a client certificate that expires then.
+func (s *Server) ClientUntil(t testing.TB, until time.Time) Credentials {
+	t.Helper()
+	return written(t)(s.ca.writeCredentials(t.TempDir(), s.ca, until))
+}
+
 // ExpiredClient is Credentials with a client certificate that has expired.
 func (s *Server) ExpiredClient(t testing.TB) Credentials {
 	t.Helper()

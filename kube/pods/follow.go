@@ -140,7 +140,7 @@ func (f *follower) read(ctx context.Context) Change {
 	case apierrors.IsNotFound(err):
 		return Change{Gone: true}
 	case err != nil:
-		f.client.cluster.Refind(err)
+		f.client.cluster.Refind(ctx, err)
 		return Change{Err: err}
 	}
 	return Change{Pod: pod}

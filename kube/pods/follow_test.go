@@ -53,7 +53,7 @@ func (c *handClock) ring(ctx context.Context) {
 func newClient(t *testing.T, server *faultserver.Server, budget time.Duration) *pods.Client {
 	t.Helper()
 	files := server.Credentials(t)
-	c, err := cluster.Connect(cluster.Fixed(cluster.Config{URL: server.URL(), CAFile: files.CAFile, CertFile: files.CertFile, KeyFile: files.KeyFile, UserAgent: "test"}))
+	c, err := cluster.Connect(t.Context(), cluster.Fixed(cluster.Config{URL: server.URL(), CAFile: files.CAFile, CertFile: files.CertFile, KeyFile: files.KeyFile, UserAgent: "test"}))
 	if err != nil {
 		t.Fatal(err)
 	}

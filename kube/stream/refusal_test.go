@@ -101,7 +101,6 @@ func TestWrongCertificatesAreFinal(t *testing.T) {
 	b := newBench(t)
 	for name, files := range map[string]faultserver.Credentials{
 		"client of another CA":  b.server.ForeignClient(t),
-		"expired client":        b.server.ExpiredClient(t),
 		"cluster of another CA": b.server.ForeignCA(t),
 	} {
 		got := connect(t, b.server, files).run(t.Context(), "x")

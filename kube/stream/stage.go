@@ -94,6 +94,20 @@ func (e *OutageError) Error() string {
 // Unwrap is the error of the last try.
 func (e *OutageError) Unwrap() error { return e.Err }
 
+// FinalError says that the stage cannot be followed, and that another
+// connection would not help.
+type FinalError struct {
+	// Begun is whether the agent has said that the stage had begun.
+	Begun bool
+	Err   error
+}
+
+// Error is what came in between.
+func (e *FinalError) Error() string { return e.Err.Error() }
+
+// Unwrap is what came in between.
+func (e *FinalError) Unwrap() error { return e.Err }
+
 // VanishedError says that the stage's files are gone: the container was
 // started anew, or its volume was emptied.
 type VanishedError struct{}
@@ -136,10 +150,10 @@ func (c *course) run(ctx context.Context) (agent.Status, error) {
 		}
 		out := f.Clock.Now().Sub(c.lastSeen)
 		if final(err, out) {
-			return agent.Status{}, err
+			return agent.Status{}, &FinalError{Begun: c.begun, Err: err}
 		}
 		// The cluster may have moved: to another port, to other certificates.
-		f.Runner.cluster.Refind(err)
+		f.Runner.cluster.Refind(ctx, err)
 		if c.lastSeen != before {
 			pause = firstPause
 		}

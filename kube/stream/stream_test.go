@@ -52,7 +52,7 @@ func newBench(t *testing.T) *bench {
 
 func connect(t *testing.T, server *faultserver.Server, files faultserver.Credentials) *bench {
 	t.Helper()
-	c, err := cluster.Connect(cluster.Fixed(cluster.Config{URL: server.URL(), CAFile: files.CAFile, CertFile: files.CertFile, KeyFile: files.KeyFile, UserAgent: "test"}))
+	c, err := cluster.Connect(t.Context(), cluster.Fixed(cluster.Config{URL: server.URL(), CAFile: files.CAFile, CertFile: files.CertFile, KeyFile: files.KeyFile, UserAgent: "test"}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func (b Builder) compile(ctx context.Context, version Version, components, binar
 	if err != nil {
 		return fmt.Errorf("build components: %w: install Go (see the go line of %s/go.mod) and put it on PATH", err, components)
 	}
-	fmt.Fprintf(b.Out, "building etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubelet %s\n", version.Kubernetes)
+	fmt.Fprintf(b.Out, "building etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet and the kcp side %s\n", version.Kubernetes)
 	fmt.Fprintln(b.Out, "the first time takes about 16 minutes on two idle cores; later starts take it from the cache")
 	began := b.Now()
 	total := b.countPackages(ctx, compiler, components)

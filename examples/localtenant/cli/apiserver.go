@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 
@@ -16,22 +17,33 @@ func (c *common) apiserver() *cobra.Command {
 		Short: "Kill, start and move the apiserver",
 		Long: `apiserver lets the apiserver fail. Nodes, controllers and what runs on the nodes
 go on without it. Where it gets a new port, cluster-url and the kubeconfig are
-rewritten.`,
+rewritten, and the Cluster object on the kcp side follows.`,
 		Example: `  localtenant apiserver kill
   localtenant apiserver start
   localtenant apiserver restart --port new`,
 		Args: cobra.NoArgs,
 		RunE: help,
 	}
-	cmd.AddCommand(
-		c.apiserverVerb("kill", "End the apiserver by SIGKILL; it stays down", false),
-		c.apiserverVerb("start", "Start the apiserver and wait until it is ready", true),
-		c.apiserverVerb("restart", "End the apiserver by SIGKILL, start it, and wait until it is ready", true),
-	)
+	c.addServerVerbs(cmd, "the apiserver", func(ctx context.Context, client *daemon.Client, verb string, port daemon.ServerPort) (string, error) {
+		state, err := client.ChangeAPIServer(ctx, verb, port)
+		return apiserverText(state), err
+	})
 	return cmd
 }
 
-func (c *common) apiserverVerb(verb, short string, takesPort bool) *cobra.Command {
+// changeServer does a verb to a server and says how it is then.
+type changeServer func(ctx context.Context, client *daemon.Client, verb string, port daemon.ServerPort) (string, error)
+
+// addServerVerbs adds kill, start and restart of a server.
+func (c *common) addServerVerbs(cmd *cobra.Command, server string, change changeServer) {
+	cmd.AddCommand(
+		c.serverVerb("kill", "End "+server+" by SIGKILL; it stays down", false, change),
+		c.serverVerb("start", "Start "+server+" and wait until it is ready", true, change),
+		c.serverVerb("restart", "End "+server+" by SIGKILL, start it, and wait until it is ready", true, change),
+	)
+}
+
+func (c *common) serverVerb(verb, short string, takesPort bool, change changeServer) *cobra.Command {
 	var port string
 	cmd := &cobra.Command{
 		Use:   verb,
@@ -47,11 +59,11 @@ func (c *common) apiserverVerb(verb, short string, takesPort bool) *cobra.Comman
 				return err
 			}
 			began := c.Now()
-			state, err := client.ChangeAPIServer(cmd.Context(), verb, wanted)
+			state, err := change(cmd.Context(), client, verb, wanted)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(c.Out, apiserverText(state)+", after", took(c.Now().Sub(began)))
+			fmt.Fprintln(c.Out, state+", after", took(c.Now().Sub(began)))
 			return nil
 		},
 	}

@@ -42,7 +42,7 @@ func TestEveryVerbExplainsItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, verb := range []string{"up", "down", "status", "leftovers", "node", "apiserver", "gateway", "registry", "deps", "build", "kubeconfig"} {
+	for _, verb := range []string{"up", "down", "status", "leftovers", "node", "apiserver", "gateway", "registry", "kcp", "fault", "driver-config", "deps", "build", "kubeconfig"} {
 		if !strings.Contains(help, "\n  "+verb+" ") {
 			t.Errorf("the help does not list %s", verb)
 		}
@@ -68,6 +68,14 @@ func TestBadInput(t *testing.T) {
 		{at("registry", "set"), "name --delay or --down"},
 		{at("registry", "set", "--down"), "is not running"},
 		{at("gateway", "show"), "is not running"},
+		{at("kcp", "kill"), "is not running"},
+		{at("kcp", "start", "--port", "old"), "from 1 to 65535"},
+		{at("fault", "set"), "at least one fault"},
+		{at("fault", "set", "--never-ready", "1"), "is not running"},
+		{at("fault", "clear"), "is not running"},
+		{at("fault", "show"), "is not running"},
+		{at("driver-config"), "is not running"},
+		{at("driver-config", "x"), "unknown command"},
 		{at("kubeconfig"), "is not running"},
 		{at("up", "--ceiling", "0"), "at least 1"},
 		{at("up", "--hold", "-1s"), "must not be negative"},

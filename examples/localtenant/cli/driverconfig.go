@@ -22,10 +22,12 @@ type driverConfig struct {
 }
 
 type driverCluster struct {
-	URL      string `toml:"url"`
-	CAFile   string `toml:"ca_file"`
-	CertFile string `toml:"cert_file"`
-	KeyFile  string `toml:"key_file"`
+	URL                string `toml:"url,omitempty"`
+	DiscoverKubeconfig string `toml:"discover_kubeconfig,omitempty"`
+	DiscoverCluster    string `toml:"discover_cluster,omitempty"`
+	CAFile             string `toml:"ca_file"`
+	CertFile           string `toml:"cert_file"`
+	KeyFile            string `toml:"key_file"`
 }
 
 type driverPods struct {
@@ -35,28 +37,24 @@ type driverPods struct {
 }
 
 func (c *common) driverConfig() *cobra.Command {
-	return &cobra.Command{
+	var discover bool
+	cmd := &cobra.Command{
 		Use:   "driver-config",
 		Short: "Print a configuration of tenant-executor for this tenant",
 		Long: `driver-config prints a complete configuration file of tenant-executor for this
 tenant: its URL, the driver's certificate, the namespace of examples/rbac.yaml and
-images of the tenant's registry.`,
+images of the tenant's registry. With --discover the driver is to look the URL up
+on the kcp side, and so follows when it changes.`,
 		Example: `  localtenant driver-config > driver.toml
-  tenant-executor prepare --config driver.toml --job job.json`,
+  tenant-executor prepare --config driver.toml --job job.json
+  localtenant driver-config --discover > driver.toml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := c.client()
+			details, err := c.details(cmd)
 			if err != nil {
 				return err
 			}
-			status, err := client.Status(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if status.Details == nil {
-				return fmt.Errorf("tenant %q does not run; `localtenant up` starts it", status.Name)
-			}
-			text, err := toml.Marshal(newDriverConfig(status.Details))
+			text, err := toml.Marshal(newDriverConfig(details, discover))
 			if err != nil {
 				return fmt.Errorf("write the driver's configuration: %w", err)
 			}
@@ -64,13 +62,21 @@ images of the tenant's registry.`,
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&discover, "discover", false, "have the driver find the URL on the kcp side")
+	return cmd
 }
 
-func newDriverConfig(details *daemon.Details) driverConfig {
+func newDriverConfig(details *daemon.Details, discover bool) driverConfig {
 	access := func(name string) string { return filepath.Join(details.AccessDir, name) }
 	image := func(name string) string { return details.Registry.Plain + "/localtenant/" + name + ":" + images.Tag }
-	return driverConfig{
-		Cluster:    driverCluster{URL: details.URL, CAFile: access("ca.crt"), CertFile: access("client.crt"), KeyFile: access("client.key")},
+	config := driverConfig{
+		Cluster:    driverCluster{CAFile: access("ca.crt"), CertFile: access("client.crt"), KeyFile: access("client.key")},
 		Kubernetes: driverPods{Namespace: driverNamespace, Image: image("busybox"), HelperImage: image("helper")},
 	}
+	if discover {
+		config.Cluster.DiscoverKubeconfig, config.Cluster.DiscoverCluster = details.KCP.Kubeconfig, details.KCP.Cluster
+	} else {
+		config.Cluster.URL = details.URL
+	}
+	return config
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/socialweb-computer/tenant-executor/examples/localtenant/daemon"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/gateway"
 )
 
@@ -39,19 +38,12 @@ func (c *common) gatewayShow() *cobra.Command {
 		Short: "Show the gateway's settings and state",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := c.client()
-			if err != nil {
-				return err
-			}
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			status, err := client.Status(cmd.Context())
+			status, err := c.details(cmd)
 			if err != nil {
 				return err
-			}
-			if status.Details == nil {
-				return fmt.Errorf("tenant %q %w: start it with `localtenant up --name %s`", status.Name, daemon.ErrNotRunning, status.Name)
 			}
 			return c.printGateway(status.Gateway, output)
 		},

@@ -113,19 +113,12 @@ func (c *common) nodeList() *cobra.Command {
 		Short: "List the nodes",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client, err := c.client()
-			if err != nil {
-				return err
-			}
 			if err := checkOutput(output); err != nil {
 				return err
 			}
-			status, err := client.Status(cmd.Context())
+			status, err := c.details(cmd)
 			if err != nil {
 				return err
-			}
-			if status.Details == nil {
-				return fmt.Errorf("tenant %q %w: start it with `localtenant up --name %s`", status.Name, daemon.ErrNotRunning, status.Name)
 			}
 			if output == "json" {
 				return json.NewEncoder(c.Out).Encode(status.Nodes)

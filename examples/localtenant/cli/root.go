@@ -51,7 +51,8 @@ func New(env Environment) *cobra.Command {
 kube-controller-manager and kube-scheduler as processes of the host, and nodes
 with a real kubelet, containerd and runc in namespaces of their own. A gateway
 boots nodes when Pods need them and drops all of them when nothing has run for a
-while. A registry on the host holds images for jobs.
+while. A registry on the host holds images for jobs. A second API, the kcp side,
+tells where the cluster is.
 
 It needs root, Debian's containerd, runc and CNI plugins (localtenant deps), and
 no network.`,
@@ -91,7 +92,7 @@ no network.`,
 		}
 	}
 	grouped("cluster", c.deps(), c.build(), c.up(), c.down(), c.status(), c.kubeconfig(), c.driverConfig(), c.leftovers())
-	grouped("change", c.node(), c.apiserver(), c.gateway(), c.registry())
+	grouped("change", c.node(), c.apiserver(), c.kcp(), c.gateway(), c.registry(), c.fault())
 	grouped("inside", c.serve(), c.guest())
 	return root
 }

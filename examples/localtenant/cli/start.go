@@ -84,7 +84,7 @@ func (c *common) record(t tenant.Tenant, flags upFlags, ready prepared) error {
 	}
 	return daemon.Config{
 		Name: t.Name(), Created: c.Now().UTC(), Network: plan.String(), Components: ready.components,
-		Username: registryUser, Password: rand.Text(), Gateway: flags.settings,
+		Username: registryUser, Password: rand.Text(), MountToken: rand.Text(), Gateway: flags.settings,
 	}.Write(t)
 }
 

@@ -69,7 +69,10 @@ func (c *common) printStatus(status daemon.Status) error {
 		for _, component := range status.Components {
 			row(component.Name, "%s", runningText(component.Running, component.PID))
 		}
+		row("kcp kubeconfig", "%s", status.KCP.Kubeconfig)
+		row("mount", "%s", status.Mount.URL)
 		row("gateway", "%s", gatewayText(status.Gateway, c.Now()))
+		row("faults", "%s", faultsText(status.Faults))
 		row("nodes", "%d", len(status.Nodes))
 	}
 	if err := table.Flush(); err != nil {

@@ -55,6 +55,27 @@ func TestManifestRefuses(t *testing.T) {
 	}
 }
 
+func TestBindsTo(t *testing.T) {
+	pod := func(namespace, node string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, Spec: corev1.PodSpec{NodeName: node}}
+	}
+	for _, test := range []struct {
+		name          string
+		before, after any
+		want          string
+	}{
+		{"a Pod is bound", pod("ci", ""), pod("ci", "a"), "a"},
+		{"a Pod changes before", pod("ci", ""), pod("ci", ""), ""},
+		{"a Pod changes after", pod("ci", "a"), pod("ci", "a"), ""},
+		{"a Pod of the system", pod(SystemNamespace, ""), pod(SystemNamespace, "a"), ""},
+		{"a Node", &corev1.Node{}, &corev1.Node{}, ""},
+	} {
+		if got := bindsTo(test.before, test.after); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
 func TestCountUnfinished(t *testing.T) {
 	pod := func(namespace string, phase corev1.PodPhase) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, Status: corev1.PodStatus{Phase: phase}}

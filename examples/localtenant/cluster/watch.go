@@ -24,6 +24,7 @@ const SystemNamespace = "kube-system"
 type Watch struct {
 	client  *typedcorev1.CoreV1Client
 	changed func()
+	bound   func(node string)
 
 	mu    sync.Mutex
 	pods  cache.Store
@@ -37,8 +38,13 @@ func NewWatch(config *rest.Config, changed func()) (*Watch, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch the cluster: %w", err)
 	}
-	return &Watch{client: client, changed: changed}, nil
+	return &Watch{client: client, changed: changed, bound: func(string) {}}, nil
 }
+
+// OnBind has bound called with the node of each Pod at the moment that it is
+// bound, but for Pods in kube-system. It must be set before Run, and must not
+// block.
+func (w *Watch) OnBind(bound func(node string)) { w.bound = bound }
 
 // Run watches until the context is over. It returns when the first lists are
 // complete.
@@ -61,11 +67,26 @@ func (w *Watch) inform(resource string, kind runtime.Object) (cache.Store, cache
 		ListerWatcher: cache.NewListWatchFromClient(w.client.RESTClient(), resource, metav1.NamespaceAll, fields.Everything()),
 		ObjectType:    kind,
 		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(any) { w.changed() },
-			UpdateFunc: func(any, any) { w.changed() },
+			AddFunc: func(any) { w.changed() },
+			UpdateFunc: func(before, after any) {
+				if node := bindsTo(before, after); node != "" {
+					w.bound(node)
+				}
+				w.changed()
+			},
 			DeleteFunc: func(any) { w.changed() },
 		},
 	})
+}
+
+// bindsTo gives the node to which a change of a Pod has bound it, or "".
+func bindsTo(before, after any) string {
+	was, wasPod := before.(*corev1.Pod)
+	is, isPod := after.(*corev1.Pod)
+	if !wasPod || !isPod || is.Namespace == SystemNamespace || was.Spec.NodeName != "" {
+		return ""
+	}
+	return is.Spec.NodeName
 }
 
 // UnfinishedPods counts the Pods that need a node: all but the finished, and

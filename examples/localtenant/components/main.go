@@ -1,5 +1,6 @@
 // Command components is every program of a Kubernetes cluster in one binary:
-// etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubelet.
+// etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubelet, and
+// the generic control plane that the kcp side is made of.
 // The first argument (or the name it is called by) picks the program.
 //
 // One binary instead of five shares what the five have in common, which is
@@ -31,7 +32,7 @@ func main() {
 	}
 	run, known := programs()[name]
 	if !known {
-		fmt.Fprintf(os.Stderr, "components: %q is none of etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet\n", name)
+		fmt.Fprintf(os.Stderr, "components: %q is none of etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kubelet, generic-controlplane\n", name)
 		os.Exit(2)
 	}
 	os.Args = args
@@ -46,6 +47,7 @@ func programs() map[string]func() int {
 		"kube-apiserver":          func() int { return cli.Run(apiserver.NewAPIServerCommand()) },
 		"kube-controller-manager": func() int { return cli.Run(controllermanager.NewControllerManagerCommand()) },
 		"kube-scheduler":          func() int { return cli.Run(scheduler.NewSchedulerCommand()) },
+		"generic-controlplane":    func() int { return cli.Run(genericControlPlane()) },
 		"kubelet":                 func() int { return cli.Run(kubelet.NewKubeletCommand(context.Background())) },
 	}
 }

@@ -10,7 +10,9 @@ import (
 	"os"
 	"time"
 
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/kcp"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/network"
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/pki"
 )
 
 // APIServer is the state of the apiserver.
@@ -47,7 +49,7 @@ func (p *Plane) StartAPIServer(ctx context.Context, port int) error {
 
 func (p *Plane) startAPIServer(ctx context.Context, port int) error {
 	if process := p.process(apiserver); process != nil && process.Running() {
-		return fmt.Errorf("%w (pid %d): kill it first, or use restart", ErrRunning, process.PID())
+		return fmt.Errorf("the apiserver %w (pid %d): kill it first, or use restart", ErrRunning, process.PID())
 	}
 	if port == 0 {
 		free, err := network.FreePort()
@@ -73,11 +75,17 @@ func (p *Plane) startAPIServer(ctx context.Context, port int) error {
 	if err := p.publish(); err != nil {
 		return err
 	}
-	ready, err := p.readiness()
+	if err := p.setPhase(ctx, kcp.Provisioning); err != nil {
+		return err
+	}
+	ready, err := readiness(p.URL(), p.keys.Authority.Certificate(), p.keys.Admin)
 	if err != nil {
 		return err
 	}
-	return p.await(ctx, apiserver, ready)
+	if err := p.await(ctx, apiserver, ready); err != nil {
+		return err
+	}
+	return p.setPhase(ctx, kcp.Ready)
 }
 
 // KillAPIServer ends the apiserver by SIGKILL. It stays down.
@@ -90,7 +98,7 @@ func (p *Plane) KillAPIServer() error {
 func (p *Plane) killAPIServer() error {
 	process := p.process(apiserver)
 	if process == nil || !process.Running() {
-		return fmt.Errorf("%w: start it with `localtenant apiserver start`", ErrStopped)
+		return fmt.Errorf("the apiserver %w: start it with `localtenant apiserver start`", ErrStopped)
 	}
 	return process.Kill()
 }
@@ -108,11 +116,11 @@ func (p *Plane) RestartAPIServer(ctx context.Context, port int) error {
 	return p.startAPIServer(ctx, port)
 }
 
-// readiness asks /readyz as the administrator.
-func (p *Plane) readiness() (func(context.Context) error, error) {
+// readiness asks a server's /readyz as its administrator.
+func readiness(server string, authority []byte, admin pki.Pair) (func(context.Context) error, error) {
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(p.keys.Authority.Certificate())
-	own, err := tls.X509KeyPair(p.keys.Admin.Certificate, p.keys.Admin.Key)
+	roots.AppendCertsFromPEM(authority)
+	own, err := tls.X509KeyPair(admin.Certificate, admin.Key)
 	if err != nil {
 		return nil, fmt.Errorf("read the administrator's certificate: %w", err)
 	}
@@ -123,7 +131,7 @@ func (p *Plane) readiness() (func(context.Context) error, error) {
 			DisableKeepAlives: true,
 		},
 	}
-	url := p.URL() + "/readyz"
+	url := server + "/readyz"
 	return func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {

@@ -7,13 +7,22 @@ import (
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/tenant"
 )
 
-// The names of the components, as the components binary knows them.
+// The names of the components.
 const (
 	etcd              = "etcd"
 	apiserver         = "kube-apiserver"
+	kcpServer         = "kcp"
 	controllerManager = "kube-controller-manager"
 	scheduler         = "kube-scheduler"
 )
+
+// program is the name by which the components binary knows a component.
+func program(component string) string {
+	if component == kcpServer {
+		return "generic-controlplane"
+	}
+	return component
+}
 
 // doorPort is the port at the bridge address that leads to the apiserver. The
 // address is the tenant's alone, so the port can be Kubernetes' usual one.
@@ -74,6 +83,25 @@ func apiserverFlags(t tenant.Tenant, keys *Keys, host netip.Addr, services netip
 		"--service-cluster-ip-range=" + services.String(),
 		"--audit-policy-file=" + policy,
 		"--audit-log-path=" + t.AuditLog(),
+	}
+}
+
+// kcpFlags are those of the kcp side: an apiserver of its own, with its own
+// authority and its own part of etcd, which nothing connects to the tenant's.
+func kcpFlags(keys *Keys, t tenant.Tenant, host netip.Addr, port, etcdPort int) []string {
+	return []string{
+		"--bind-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", port),
+		"--advertise-address=" + host.String(),
+		fmt.Sprintf("--etcd-servers=http://127.0.0.1:%d", etcdPort),
+		"--etcd-prefix=/kcp",
+		"--authorization-mode=RBAC",
+		"--client-ca-file=" + t.KCPAuthority(),
+		"--tls-cert-file=" + keys.file("kcp.crt"),
+		"--tls-private-key-file=" + keys.file("kcp.key"),
+		"--service-account-issuer=https://kcp.localtenant",
+		"--service-account-key-file=" + keys.file("kcp-service-account.pub"),
+		"--service-account-signing-key-file=" + keys.file("kcp-service-account.key"),
 	}
 }
 

@@ -16,12 +16,14 @@ import (
 const DriverName = "tenant-executor"
 
 // Keys are the certificates of a tenant. One authority signs all: clients,
-// the apiserver and the kubelets.
+// the apiserver and the kubelets. The kcp side has another.
 type Keys struct {
 	// Authority issues the nodes' certificates later.
 	Authority *pki.Authority
 	// Admin is the client certificate of the cluster's administrator.
 	Admin pki.Pair
+	// KCP are the keys of the kcp side.
+	KCP KCPKeys
 
 	dir string
 }
@@ -44,10 +46,13 @@ func NewKeys(t tenant.Tenant, host netip.Addr, services netip.Prefix, now func()
 	if err := keys.servers(host, services); err != nil {
 		return nil, err
 	}
-	if err := keys.serviceAccounts(); err != nil {
+	if err := serviceAccounts(keys.file("service-account")); err != nil {
 		return nil, err
 	}
 	if err := keys.clients("https://"+host.String()+":"+doorPort, t.Name()); err != nil {
+		return nil, err
+	}
+	if keys.KCP, err = newKCPKeys(t, keys.file, now); err != nil {
 		return nil, err
 	}
 	return keys, keys.access(t)
@@ -74,15 +79,17 @@ func (k *Keys) servers(host netip.Addr, services netip.Prefix) error {
 	return calling.Write(k.file("kubelet-client.crt"), k.file("kubelet-client.key"))
 }
 
-func (k *Keys) serviceAccounts() error {
+// serviceAccounts makes the keys that the tokens of service accounts are signed
+// and checked with: PATH.key and PATH.pub.
+func serviceAccounts(path string) error {
 	private, public, err := pki.NewKey()
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(k.file("service-account.key"), private, 0o600); err != nil {
+	if err := os.WriteFile(path+".key", private, 0o600); err != nil {
 		return fmt.Errorf("write key: %w", err)
 	}
-	if err := os.WriteFile(k.file("service-account.pub"), public, 0o644); err != nil {
+	if err := os.WriteFile(path+".pub", public, 0o644); err != nil {
 		return fmt.Errorf("write key: %w", err)
 	}
 	return nil

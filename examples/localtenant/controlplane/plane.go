@@ -1,5 +1,5 @@
 // Package controlplane runs etcd, kube-apiserver, kube-controller-manager and
-// kube-scheduler of a tenant as processes of the host.
+// kube-scheduler of a tenant, and the kcp side, as processes of the host.
 package controlplane
 
 import (
@@ -14,6 +14,9 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/kcp"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/network"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/pki"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/proc"
@@ -24,10 +27,10 @@ import (
 // that compiles meanwhile needs more.
 const startTimeout = 2 * time.Minute
 
-// Errors of the verbs that change the apiserver.
+// Errors of the verbs that change the apiserver and the kcp side.
 var (
-	ErrRunning = errors.New("the apiserver is running")
-	ErrStopped = errors.New("the apiserver is not running")
+	ErrRunning = errors.New("is running")
+	ErrStopped = errors.New("is not running")
 )
 
 // Starter starts child processes. *proc.Spawner is one.
@@ -45,13 +48,21 @@ type Plane struct {
 	log        *slog.Logger
 	door       *network.Forwarder
 
-	// change is held while the apiserver is being started or killed.
-	change sync.Mutex
+	// change is held while the apiserver is being started or killed, kcpChange
+	// while the kcp side is, announcing while the one is written to the other.
+	change     sync.Mutex
+	kcpChange  sync.Mutex
+	announcing sync.Mutex
 
 	mu        sync.Mutex
 	processes map[string]*proc.Process
 	port      int
 	etcdPort  int
+	kcpPort   int
+	// phase is the apiserver's, directory where it is announced: nil until the
+	// kcp side is ready.
+	phase     kcp.Phase
+	directory Directory
 }
 
 // New makes a control plane that is not started yet. components is the
@@ -70,7 +81,7 @@ func (p *Plane) Door() string { return net.JoinHostPort(p.plan.Host().String(), 
 func (p *Plane) URL() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return fmt.Sprintf("https://127.0.0.1:%d", p.port)
+	return loopbackURL(p.port)
 }
 
 // Start starts all components and returns when the apiserver is ready. report
@@ -85,10 +96,13 @@ func (p *Plane) Start(ctx context.Context, report func(step string)) error {
 		return err
 	}
 	report("etcd")
-	if err := p.StartAPIServer(ctx, 0); err != nil {
+	servers, together := errgroup.WithContext(ctx)
+	servers.Go(func() error { return p.StartKCP(together, 0) })
+	servers.Go(func() error { return p.StartAPIServer(together, 0) })
+	if err := servers.Wait(); err != nil {
 		return err
 	}
-	report("kube-apiserver")
+	report("kube-apiserver, kcp")
 	for name, flags := range map[string][]string{
 		controllerManager: controllerManagerFlags(p.keys),
 		scheduler:         schedulerFlags(p.keys),
@@ -124,7 +138,7 @@ func (p *Plane) start(name string, flags []string) error {
 	process, err := p.starter.Start(proc.Spec{
 		Name: name,
 		Path: p.components,
-		Args: append([]string{name}, flags...),
+		Args: append([]string{program(name)}, flags...),
 		Env:  os.Environ(),
 		Log:  p.LogFile(name),
 	})
@@ -198,7 +212,7 @@ type Component struct {
 // Components gives the state of all, in the order of their start.
 func (p *Plane) Components() []Component {
 	var all []Component
-	for _, name := range []string{etcd, apiserver, controllerManager, scheduler} {
+	for _, name := range []string{etcd, apiserver, kcpServer, controllerManager, scheduler} {
 		component := Component{Name: name, Log: p.LogFile(name)}
 		if process := p.process(name); process != nil && process.Running() {
 			component.Running = true

@@ -106,6 +106,29 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+func TestKCPIsApart(t *testing.T) {
+	p := plane(t, "")
+	flags := kcpFlags(p.keys, p.tenant, p.plan.Host(), 24447, 24445)
+	for _, want := range []string{
+		"--bind-address=127.0.0.1", "--secure-port=24447", "--etcd-servers=http://127.0.0.1:24445", "--etcd-prefix=/kcp",
+		"--client-ca-file=" + p.tenant.KCPAuthority(),
+	} {
+		if !slices.Contains(flags, want) {
+			t.Errorf("the kcp side has no flag %s", want)
+		}
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(p.keys.Authority.Certificate())
+	block, _ := pem.Decode(p.keys.KCP.Admin.Certificate)
+	admin, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err == nil {
+		t.Error("the administrator of the kcp side is one of the tenant too")
+	}
+}
+
 func TestComponentThatFails(t *testing.T) {
 	p := plane(t, "echo \"$1 has no disk\" >&2\nexit 7\n")
 	err := p.Start(t.Context(), func(step string) { t.Errorf("%s is said to be up", step) })

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/controlplane"
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/faults"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/gateway"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/node"
 )
@@ -22,6 +23,8 @@ const (
 	pathGateway   = "/v1/gateway"
 	pathAPIServer = "/v1/apiserver"
 	pathRegistry  = "/v1/registry"
+	pathKCP       = "/v1/kcp"
+	pathFaults    = "/v1/faults"
 )
 
 // AddNode asks for a node.
@@ -32,7 +35,7 @@ type AddNode struct {
 	Wait bool `json:"wait"`
 }
 
-// ServerPort says which port the apiserver gets; 0 is a free one.
+// ServerPort says which port a server gets; 0 is a free one.
 type ServerPort struct {
 	Port int `json:"port"`
 	// Same keeps the port that it had.
@@ -64,6 +67,8 @@ func (d *Daemon) routes() http.Handler {
 		"POST " + pathAPIServer + "/{verb}":    d.changeAPIServer,
 		"PATCH " + pathGateway:                 d.setGateway,
 		"PATCH " + pathRegistry:                d.setRegistry,
+		"POST " + pathKCP + "/{verb}":          d.changeKCP,
+		"PATCH " + pathFaults:                  d.setFaults,
 	} {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			if !d.progress.isReady() {
@@ -181,6 +186,36 @@ func (d *Daemon) changeAPIServer(r *http.Request) (any, error) {
 	return d.plane.APIServer(), err
 }
 
+func (d *Daemon) changeKCP(r *http.Request) (any, error) {
+	var request ServerPort
+	if err := decode(r, &request); err != nil {
+		return nil, err
+	}
+	if request.Same {
+		request.Port = d.plane.KCP().Port
+	}
+	var err error
+	switch verb := r.PathValue("verb"); verb {
+	case "kill":
+		err = d.plane.KillKCP()
+	case "start":
+		err = d.plane.StartKCP(r.Context(), request.Port)
+	case "restart":
+		err = d.plane.RestartKCP(r.Context(), request.Port)
+	default:
+		err = fmt.Errorf("%w: no verb %q for the kcp side", errRequest, verb)
+	}
+	return d.plane.KCP(), err
+}
+
+func (d *Daemon) setFaults(r *http.Request) (any, error) {
+	var change faults.Change
+	if err := decode(r, &change); err != nil {
+		return nil, err
+	}
+	return d.faults.Set(change)
+}
+
 func (d *Daemon) setGateway(r *http.Request) (any, error) {
 	var change gateway.Change
 	if err := decode(r, &change); err != nil {
@@ -247,9 +282,9 @@ func code(err error) int {
 	switch {
 	case is(node.ErrUnknown):
 		return http.StatusNotFound
-	case is(errRequest, node.ErrName, gateway.ErrSettings):
+	case is(errRequest, node.ErrName, gateway.ErrSettings, faults.ErrSettings):
 		return http.StatusBadRequest
-	case is(controlplane.ErrRunning, controlplane.ErrStopped, node.ErrKilled, node.ErrBusy, node.ErrFull):
+	case is(controlplane.ErrRunning, controlplane.ErrStopped, node.ErrKilled, node.ErrBusy, node.ErrFull, node.ErrFault):
 		return http.StatusConflict
 	case is(errStarting):
 		return http.StatusServiceUnavailable

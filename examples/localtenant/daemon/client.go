@@ -13,6 +13,7 @@ import (
 	"net/url"
 
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/controlplane"
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/faults"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/gateway"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/node"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/tenant"
@@ -106,6 +107,18 @@ func (c *Client) SetGateway(ctx context.Context, change gateway.Change) (gateway
 func (c *Client) SetRegistry(ctx context.Context, change RegistryChange) (RegistryStatus, error) {
 	var status RegistryStatus
 	return status, c.call(ctx, http.MethodPatch, pathRegistry, change, &status)
+}
+
+// ChangeKCP does one of kill, start and restart to the kcp side.
+func (c *Client) ChangeKCP(ctx context.Context, verb string, port ServerPort) (controlplane.KCP, error) {
+	var state controlplane.KCP
+	return state, c.call(ctx, http.MethodPost, pathKCP+"/"+verb, port, &state)
+}
+
+// SetFaults changes what is still to go wrong.
+func (c *Client) SetFaults(ctx context.Context, change faults.Change) (faults.Settings, error) {
+	var settings faults.Settings
+	return settings, c.call(ctx, http.MethodPatch, pathFaults, change, &settings)
 }
 
 func (c *Client) call(ctx context.Context, method, path string, body, into any) error {

@@ -24,6 +24,8 @@ type Config struct {
 	// Username and Password open the registry's listener with authentication.
 	Username string `json:"registryUsername"`
 	Password string `json:"registryPassword"`
+	// MountToken is the bearer token that the mount lets in.
+	MountToken string `json:"mountToken"`
 	// Gateway are the settings that the gateway starts with.
 	Gateway gateway.Settings `json:"gateway"`
 }
@@ -41,7 +43,7 @@ func ReadConfig(t tenant.Tenant) (Config, error) {
 	return config, nil
 }
 
-// Write writes a tenant's record. It holds a password: only the owner reads it.
+// Write writes a tenant's record. It holds a password and a token: only the owner reads it.
 func (c Config) Write(t tenant.Tenant) error {
 	text, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {

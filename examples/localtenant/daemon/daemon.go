@@ -19,8 +19,10 @@ import (
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/cgroup"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/cluster"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/controlplane"
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/faults"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/gateway"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/images"
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/mount"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/network"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/node"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/proc"
@@ -46,6 +48,10 @@ type Daemon struct {
 	watch    *cluster.Watch
 	nodes    *node.Manager
 	gateway  *gateway.Gateway
+	mount    *mount.Mount
+
+	// faults is what goes wrong on demand.
+	faults faults.Agenda
 
 	// What the registry was last set to.
 	registryDelay metav1.Duration
@@ -122,10 +128,13 @@ func (d *Daemon) start(ctx context.Context) error {
 	if err := plane.Start(ctx, d.progress.done); err != nil {
 		return err
 	}
+	if err := d.startMount(ctx, keys); err != nil {
+		return err
+	}
 	if err := d.startGateway(ctx, tree, keys); err != nil {
 		return err
 	}
-	d.progress.done("gateway")
+	d.progress.done("mount, gateway")
 	return nil
 }
 
@@ -175,6 +184,7 @@ func (d *Daemon) startGateway(ctx context.Context, tree cgroup.Tree, keys *contr
 	if err != nil {
 		return err
 	}
+	watch.OnBind(func(name string) { d.bound(ctx, name) })
 	paths, err := d.programs()
 	if err != nil {
 		return err
@@ -185,7 +195,7 @@ func (d *Daemon) startGateway(ctx context.Context, tree cgroup.Tree, keys *contr
 			Addresses:  []string{d.registry.PlainAddr(), d.registry.AuthAddr()},
 			PauseImage: d.registry.PlainAddr() + "/localtenant/pause:" + images.Tag,
 		},
-		Door: d.plane.Door(), Log: d.log, Changed: d.changed,
+		Door: d.plane.Door(), Faults: &d.faults, Log: d.log, Changed: d.changed,
 	})
 	gate := gateway.New(d.config.Gateway, nodes, watch, d.log, d.now)
 	d.mu.Lock()
@@ -215,6 +225,43 @@ func (d *Daemon) programs() (node.Paths, error) {
 		return node.Paths{}, fmt.Errorf("find containerd: %w", err)
 	}
 	return node.Paths{Self: "/proc/self/exe", Components: d.config.Components, Containerd: containerd}, nil
+}
+
+// startMount opens the way to the apiserver that users have: by token alone.
+func (d *Daemon) startMount(ctx context.Context, keys *controlplane.Keys) error {
+	serving, err := keys.KCP.IssueServer("mount")
+	if err != nil {
+		return err
+	}
+	port, err := network.FreePort()
+	if err != nil {
+		return err
+	}
+	served, err := mount.Start(ctx, mount.Options{
+		Address: fmt.Sprintf("127.0.0.1:%d", port), Cluster: d.tenant.Name(), Token: d.config.MountToken, Serving: serving,
+		Target: d.plane.URL, Authority: keys.Authority.Certificate(), Client: keys.Admin, Log: d.log,
+	})
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mount = served
+	return nil
+}
+
+// bound is called when a Pod has been bound to a node, and drops that node if
+// it is asked to.
+func (d *Daemon) bound(ctx context.Context, name string) {
+	if !d.faults.TakeDropOnBind() {
+		return
+	}
+	d.log.Info("fault: a Pod has been bound, dropping its node", "node", name)
+	go func() {
+		if err := d.nodes.Remove(ctx, name); err != nil {
+			d.log.Error("fault: drop the node", "node", name, "error", err)
+		}
+	}()
 }
 
 // changed is called at every change of Pods and nodes.

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/controlplane"
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/faults"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/gateway"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/node"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/tenant"
@@ -134,7 +135,9 @@ func TestCodes(t *testing.T) {
 		{node.ErrUnknown, http.StatusNotFound},
 		{node.ErrName, http.StatusBadRequest},
 		{gateway.ErrSettings, http.StatusBadRequest},
+		{faults.ErrSettings, http.StatusBadRequest},
 		{controlplane.ErrStopped, http.StatusConflict},
+		{node.ErrFault, http.StatusConflict},
 		{node.ErrKilled, http.StatusConflict},
 		{errStarting, http.StatusServiceUnavailable},
 		{errors.New("else"), http.StatusInternalServerError},
@@ -193,6 +196,9 @@ func TestStatusFields(t *testing.T) {
 		"apiserver.running", "apiserver.pid", "apiserver.port", "apiserver.log", "apiserver.auditLog",
 		"gateway.ceiling", "gateway.podsPerNode", "gateway.hold", "gateway.bootTime", "gateway.paused", "gateway.state",
 		"gateway.unfinishedPods", "gateway.wanted", "gateway.booting", "gateway.nodes",
+		"kcp.running", "kcp.pid", "kcp.url", "kcp.port", "kcp.kubeconfig", "kcp.cluster", "kcp.log",
+		"mount.url", "mount.token", "mount.caFile",
+		"faults.failingBoots", "faults.neverReady", "faults.unreachable", "faults.dropsOnBind",
 	} {
 		if !holds(got, strings.Split(path, ".")) {
 			t.Errorf("the status has no field %s", path)

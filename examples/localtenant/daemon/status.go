@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/controlplane"
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/faults"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/gateway"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/node"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/tenant"
@@ -57,6 +58,10 @@ type Details struct {
 	Components    []controlplane.Component `json:"components"`
 	Nodes         []node.Status            `json:"nodes"`
 	Gateway       gateway.Status           `json:"gateway"`
+	KCP           controlplane.KCP         `json:"kcp"`
+	Mount         MountStatus              `json:"mount"`
+	// Faults are those still to come.
+	Faults faults.Settings `json:"faults"`
 }
 
 // RegistryStatus says where images come from.
@@ -69,6 +74,16 @@ type RegistryStatus struct {
 	// Delay before each answer, and whether it answers 503 to everything.
 	Delay metav1.Duration `json:"delay"`
 	Down  bool            `json:"down"`
+}
+
+// MountStatus says where users reach the tenant's apiserver.
+type MountStatus struct {
+	// URL is the apiserver's, below /clusters/.
+	URL string `json:"url"`
+	// Token is the bearer token that is let in.
+	Token string `json:"token"`
+	// CAFile is the CA of its certificate, which is the kcp side's.
+	CAFile string `json:"caFile"`
 }
 
 // status gives the state of the running tenant.
@@ -91,6 +106,9 @@ func (d *Daemon) status() Status {
 		Components: d.plane.Components(),
 		Nodes:      d.nodes.List(),
 		Gateway:    d.gateway.Status(),
+		KCP:        d.plane.KCP(),
+		Mount:      MountStatus{URL: d.mount.URL(), Token: d.config.MountToken, CAFile: d.tenant.KCPAuthority()},
+		Faults:     d.faults.Settings(),
 	}
 	return status
 }

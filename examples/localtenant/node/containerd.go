@@ -49,8 +49,10 @@ func (n *Node) writeRuntime() error {
 	if err := os.MkdirAll(n.file("cni.d"), 0o755); err != nil {
 		return fmt.Errorf("write the Pod network: %w", err)
 	}
-	if err := render(n.file("cni.d/10-bridge.conflist"), cniTemplate, values); err != nil {
-		return err
+	if !n.withoutNetwork {
+		if err := render(n.file("cni.d/10-bridge.conflist"), cniTemplate, values); err != nil {
+			return err
+		}
 	}
 	return render(n.file("containerd.toml"), containerdTemplate, values)
 }

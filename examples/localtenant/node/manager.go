@@ -47,6 +47,17 @@ type Cluster interface {
 	NodeReady(name string) bool
 }
 
+// Faults says what goes wrong with new nodes. *faults.Agenda is one.
+type Faults interface {
+	// TakeFailingBoot and TakeNeverReady tell whether the next boot fails, or
+	// its node never becomes ready. A fault that is taken is over.
+	TakeFailingBoot() bool
+	TakeNeverReady() bool
+	// Unreachable is how long the kubelet refuses connections after the node
+	// has become ready.
+	Unreachable() time.Duration
+}
+
 // Manager holds the nodes of a tenant.
 type Manager struct {
 	options Options
@@ -70,8 +81,9 @@ type Options struct {
 	Paths    Paths
 	Registry Registry
 	// Door is the apiserver's address for nodes.
-	Door string
-	Log  *slog.Logger
+	Door   string
+	Faults Faults
+	Log    *slog.Logger
 	// Changed is called when nodes have come, gone or changed.
 	Changed func()
 }
@@ -88,6 +100,9 @@ func (m *Manager) Boot(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := m.takeFaults(n); err != nil {
+		return "", err
+	}
 	m.options.Changed()
 	began := time.Now()
 	err = m.options.Tree.Create(m.options.Tenant.NodeCgroup(n.name) + "/system")
@@ -102,6 +117,9 @@ func (m *Manager) Boot(ctx context.Context, name string) (string, error) {
 	}
 	m.options.Log.Info("node started", "name", n.name, "took", time.Since(began).Round(time.Millisecond))
 	go m.watch(n)
+	if n.unreachable > 0 {
+		go m.openLater(n)
+	}
 	m.options.Changed()
 	return n.name, nil
 }

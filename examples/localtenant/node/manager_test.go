@@ -14,6 +14,7 @@ import (
 	kubelet "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/faults"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/network"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/pki"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/tenant"
@@ -46,6 +47,7 @@ func manager(t *testing.T, cluster Cluster) *Manager {
 		Tenant: place, Plan: plan, Issuer: issuer, Cluster: cluster, Door: "10.201.0.1:6443",
 		Paths:    Paths{Self: "/bin/localtenant", Components: "/cache/components", Containerd: "/usr/bin/containerd"},
 		Registry: Registry{Addresses: []string{"10.201.0.1:5000", "10.201.0.1:5001"}, PauseImage: "10.201.0.1:5000/localtenant/pause:1"},
+		Faults:   &faults.Agenda{},
 		Log:      slog.New(slog.DiscardHandler), Changed: func() {},
 	})
 }

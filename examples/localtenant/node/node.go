@@ -26,6 +26,8 @@ const (
 	containerdSocket = "/run/containerd/containerd.sock"
 	// cniBin is where Debian puts the network plugins.
 	cniBin = "/usr/lib/cni"
+	// kubeletPort is where the apiserver reaches the kubelet.
+	kubeletPort = 10250
 	// guestTimeout bounds one command to the inside of a node.
 	guestTimeout = 90 * time.Second
 )
@@ -44,6 +46,11 @@ type Node struct {
 	door     string
 	paths    Paths
 	log      *slog.Logger
+
+	// withoutNetwork leaves out the Pod network, without which no node becomes
+	// ready. unreachable is how long the kubelet refuses connections.
+	withoutNetwork bool
+	unreachable    time.Duration
 
 	commands io.WriteCloser
 	events   chan guest.Event
@@ -201,6 +208,11 @@ func (n *Node) boot(ctx context.Context, starter Starter) error {
 	}
 	if err := network.AddCable(ctx, n.tenant.Link(n.slot), n.tenant.Bridge(), n.plan, n.slot, n.first().PID()); err != nil {
 		return err
+	}
+	if n.unreachable > 0 {
+		if err := network.ShutPort(ctx, n.first().PID(), kubeletPort); err != nil {
+			return err
+		}
 	}
 	return n.do(ctx, guest.Begin)
 }

@@ -29,6 +29,12 @@ func (t Tenant) ClusterURL() string { return filepath.Join(t.AccessDir(), "clust
 // AdminKubeconfig is the kubeconfig of the cluster's administrator.
 func (t Tenant) AdminKubeconfig() string { return filepath.Join(t.Dir(), "admin.kubeconfig") }
 
+// KCPKubeconfig is the kubeconfig of the kcp side's administrator.
+func (t Tenant) KCPKubeconfig() string { return filepath.Join(t.Dir(), "kcp.kubeconfig") }
+
+// KCPAuthority is the file with the CA of the kcp side and of the mount.
+func (t Tenant) KCPAuthority() string { return filepath.Join(t.Dir(), "kcp-ca.crt") }
+
 // LogDir holds a log file for each component, the audit log, and a folder for
 // each node.
 func (t Tenant) LogDir() string { return filepath.Join(t.Dir(), "log") }

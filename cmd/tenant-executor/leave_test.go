@@ -1,0 +1,601 @@
+package main_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/socialweb-computer/tenant-executor/kube/faultserver"
+)
+
+// Labels and annotations of the driver's Pods.
+const (
+	domain       = "tenant-executor.socialweb.computer/"
+	ownerKey     = domain + "owner"
+	deadStart    = 1 // no process of today has started with the kernel
+	impossible   = 1 << 30
+	firstRunner  = "runner-ab"
+	secondRunner = "other-run"
+)
+
+// leaver is a harness whose prepare ends early, once it has looked for
+// leftovers and made its Pod: no more is needed here.
+func leaver(t *testing.T) *harness {
+	t.Helper()
+	h := newHarness(t)
+	h.server.OnExec(func(e *faultserver.Exec) { e.Exit(1) })
+	return h
+}
+
+// prepared is the Pod of a prepare.
+func (h *harness) prepared() corev1.Pod {
+	h.t.Helper()
+	if got := h.stage("prepare"); got.code != buildCode || !strings.Contains(got.stdout, "readying the helper container") {
+		h.t.Fatalf("prepare ended with %d:\n%s%s", got.code, got.stdout, got.stderr)
+	}
+	all := h.server.Pods()
+	if len(all) == 0 {
+		h.t.Fatal("there is no Pod")
+	}
+	return all[len(all)-1]
+}
+
+// other is the Pod of another job of a runner, like the given one.
+func (h *harness) other(like corev1.Pod, name, runner string, change func(*corev1.Pod)) {
+	h.t.Helper()
+	p := like.DeepCopy()
+	p.Name = name
+	p.Labels[domain+"runner"] = runner
+	p.Labels[domain+"job"] = fmt.Sprintf("%016x", len(name))
+	p.Labels[domain+"job-id"] = "99"
+	p.DeletionTimestamp = nil
+	change(p)
+	h.server.AddPod(p)
+}
+
+// owner is what the Pod says of its owner.
+func owner(t *testing.T, p corev1.Pod) map[string]any {
+	t.Helper()
+	var o map[string]any
+	if err := json.Unmarshal([]byte(p.Annotations[ownerKey]), &o); err != nil {
+		t.Fatalf("%v in %q", err, p.Annotations[ownerKey])
+	}
+	return o
+}
+
+// owned changes the owner of a Pod.
+func owned(t *testing.T, key string, value any) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		o := owner(t, *p)
+		o[key] = value
+		text, err := json.Marshal(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Annotations[ownerKey] = string(text)
+	}
+}
+
+func expired(p *corev1.Pod) { p.Annotations[domain+"expires"] = "2020-01-01T00:00:00Z" }
+
+func (h *harness) names() []string {
+	var names []string
+	for _, p := range h.server.Pods() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+func TestPodNamesItsRunner(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	o := owner(t, h.prepared())
+	if o["pid"] != float64(os.Getpid()) || o["attempt"] != h.env["JOB_RESPONSE_FILE"] || o["host"] == "" {
+		t.Errorf("the owner is %v; the runner is process %d", o, os.Getpid())
+	}
+	// Behind a wrapper it is still the runner.
+	h.job["id"] = 4712
+	h.handOver()
+	wrapper := exec.Command("sh", "-c", os.Getenv(builtPath)+" prepare; exit $?")
+	for name, value := range h.env {
+		wrapper.Env = append(wrapper.Env, name+"="+value)
+	}
+	if out, err := wrapper.Output(); wrapper.ProcessState.ExitCode() != buildCode {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	all := h.server.Pods()
+	if o := owner(t, all[len(all)-1]); o["pid"] != float64(os.Getpid()) {
+		t.Errorf("behind a wrapper the owner is %v; the runner is process %d", o, os.Getpid())
+	}
+}
+
+// By hand, and without a state folder, a Pod has no owner.
+func TestPodWithoutARunner(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*harness) []string{
+		"by hand": func(h *harness) []string {
+			job := h.env["JOB_RESPONSE_FILE"]
+			delete(h.env, "JOB_RESPONSE_FILE")
+			return []string{"prepare", "--job", job}
+		},
+		"no state folder": func(h *harness) []string {
+			h.settings["state.dir"] = filepath.Join(h.write("file", ""), "below")
+			return []string{"prepare"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := leaver(t)
+			args := change(h)
+			if got := h.stage(args...); got.code != buildCode || got.stderr != "" {
+				t.Errorf("exit code %d, stderr %q", got.code, got.stderr)
+			}
+			if text, set := h.server.Pods()[0].Annotations[ownerKey]; set {
+				t.Errorf("the owner is %s", text)
+			}
+		})
+	}
+}
+
+// A prepare removes what is left of its own runner's jobs, and nothing else.
+func TestPrepareSweeps(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	like := h.prepared()
+	keep := func(*corev1.Pod) {}
+	dead := owned(t, "start", deadStart)
+	h.other(like, "lives", firstRunner, keep) // between two stages: its runner is this test
+	h.other(like, "of-another-host", firstRunner, owned(t, "host", "elsewhere"))
+	h.other(like, "dead-elsewhere", firstRunner, func(p *corev1.Pod) { dead(p); owned(t, "host", "elsewhere")(p) })
+	h.other(like, "without-owner", firstRunner, func(p *corev1.Pod) { delete(p.Annotations, ownerKey) })
+	h.other(like, "another-runners", secondRunner, dead)
+	h.other(like, "another-runners-expired", secondRunner, expired)
+	h.other(like, "dead", firstRunner, dead)
+	h.other(like, "no-such-process", firstRunner, owned(t, "pid", impossible))
+	h.other(like, "attempt-is-over", firstRunner, owned(t, "attempt", filepath.Join(h.folder, "gone", "response.json")))
+	h.other(like, "expired-elsewhere", firstRunner, func(p *corev1.Pod) { expired(p); owned(t, "host", "elsewhere")(p) })
+	h.job["id"] = 4712
+	made := h.prepared()
+	want := []string{like.Name, "lives", "of-another-host", "dead-elsewhere", "without-owner", "another-runners", "another-runners-expired", made.Name}
+	if diff := cmp.Diff(want, h.names()); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+	for _, o := range h.deletions() {
+		if *o.GracePeriodSeconds != 1 || o.Preconditions == nil || o.Preconditions.UID == nil {
+			t.Errorf("deleted with %+v", o)
+		}
+	}
+}
+
+// A new attempt takes the place of those before it.
+func TestPrepareRemovesEarlierAttempts(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	first := h.prepared()
+	second := h.prepared()
+	if first.Name == second.Name || !slices.Equal(h.names(), []string{second.Name}) {
+		t.Errorf("after %s and %s there are %v", first.Name, second.Name, h.names())
+	}
+}
+
+// The sweep costs one list where nothing is left, and has a bound where much
+// is. It never fails prepare, nor holds it up.
+func TestSweepIsCheap(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	like := h.prepared()
+	before := h.server.Requests()
+	if n := before.Count("list", "pods"); n != 1 {
+		t.Errorf("%d lists:\n%s", n, before)
+	}
+	for i := range 12 {
+		h.other(like, fmt.Sprint("left-", i), firstRunner, owned(t, "pid", impossible))
+	}
+	h.job["id"] = 4712
+	h.prepared()
+	if n := h.server.Requests().Count("delete", "pods"); n != 5 {
+		t.Errorf("%d deletions", n)
+	}
+}
+
+func TestSweepNeverFailsPrepare(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]faultserver.Fault{
+		"no answer":   faultserver.Silence(),
+		"not allowed": faultserver.AnswerStatus(http.StatusForbidden, metav1.StatusReasonForbidden, "no lists"),
+		"broken":      faultserver.Answer(http.StatusInternalServerError, "x"),
+	} {
+		for _, verb := range []string{"list", "delete"} {
+			t.Run(name+" "+verb, func(t *testing.T) {
+				t.Parallel()
+				h := leaver(t)
+				like := h.prepared()
+				h.other(like, "left", firstRunner, owned(t, "pid", impossible))
+				h.server.Fail(-1, verb, "pods", fault)
+				h.job["id"] = 4712
+				h.prepared()
+				if n := len(h.server.Pods()); n != 3 {
+					t.Errorf("%d Pods", n)
+				}
+			})
+		}
+	}
+}
+
+// On a node that is gone nobody ends a Pod.
+func TestSweepRemovesWhatHangsOnALostNode(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	h.server.KeepTerminating()
+	like := h.prepared()
+	hangs := func(p *corev1.Pod) {
+		at := metav1.NewTime(time.Now().Add(-time.Minute))
+		p.DeletionTimestamp = &at
+	}
+	h.other(like, "hangs", firstRunner, func(p *corev1.Pod) { hangs(p); p.Spec.NodeName = "gone" })
+	h.other(like, "ends-slowly", firstRunner, hangs)
+	h.job["id"] = 4712
+	made := h.prepared()
+	if diff := cmp.Diff([]string{like.Name, "ends-slowly", made.Name}, h.names()); diff != "" {
+		t.Errorf("left (-want +got):\n%s", diff)
+	}
+	if all := h.deletions(); len(all) != 1 || *all[0].GracePeriodSeconds != 0 || all[0].Preconditions.UID == nil {
+		t.Errorf("deleted with %+v", all)
+	}
+}
+
+// Where a Pod of this runner is just ending, prepare lets it end first.
+func TestPrepareWaitsForRoom(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	h.server.KeepTerminating()
+	like := h.prepared()
+	h.other(like, "ending", firstRunner, func(p *corev1.Pod) {
+		at := metav1.NewTime(time.Now().Add(time.Minute))
+		p.DeletionTimestamp = &at
+	})
+	h.job["id"] = 4712
+	prepare := h.start("prepare")
+	h.server.Wait(t, "prepare has looked three times", func() bool { return h.server.Requests().Count("list", "pods") >= 4 })
+	if n := h.server.Requests().Count("create", "pods"); n != 1 {
+		t.Errorf("%d Pods were made while one was ending", n)
+	}
+	h.server.Apply(faultserver.Removed())
+	prepare.wait()
+	if n := h.server.Requests().Count("create", "pods"); n != 2 {
+		t.Errorf("%d Pods were made", n)
+	}
+}
+
+// It does not wait for long, nor for a Pod that does not end.
+func TestPrepareDoesNotWaitForRoomForEver(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	h.server.KeepTerminating()
+	like := h.prepared()
+	h.other(like, "overdue", firstRunner, func(p *corev1.Pod) {
+		at := metav1.NewTime(time.Now().Add(-5 * time.Second))
+		p.DeletionTimestamp = &at
+	})
+	h.job["id"] = 4712
+	h.prepared()
+	if n := h.server.Requests().Count("list", "pods"); n != 2 {
+		t.Errorf("%d lists for a Pod that is overdue", n)
+	}
+	h.other(like, "never-ends", firstRunner, func(p *corev1.Pod) {
+		at := metav1.NewTime(time.Now().Add(time.Minute))
+		p.DeletionTimestamp = &at
+	})
+	h.job["id"] = 4713
+	h.prepared()
+}
+
+// undone are the files with cleanups to be done.
+func (h *harness) undone() []string {
+	h.t.Helper()
+	files, err := filepath.Glob(filepath.Join(h.settings["state.dir"], "undone-*"))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return files
+}
+
+// A cleanup that cannot reach the cluster is done by the next stage of
+// whichever job, also one of another runner.
+func TestUndoneCleanupIsDoneLater(t *testing.T) {
+	t.Parallel()
+	for _, next := range []string{"prepare", "cleanup"} {
+		t.Run(next, func(t *testing.T) {
+			t.Parallel()
+			h := leaver(t)
+			h.settings["cleanup.timeout"] = "1s"
+			lost := h.prepared()
+			h.server.Down()
+			for range 2 {
+				if got := h.stage("cleanup"); got.code != systemCode || strings.Contains(got.stderr, "WARNING") {
+					t.Errorf("exit code %d, stderr %q", got.code, got.stderr)
+				}
+			}
+			if n := len(h.undone()); n != 1 {
+				t.Fatalf("%d cleanups are remembered", n)
+			}
+			h.server.Up(t)
+			h.job["id"] = 4712
+			h.env["CUSTOM_ENV_CI_RUNNER_SHORT_TOKEN"] = secondRunner
+			h.stage(next)
+			if slices.Contains(h.names(), lost.Name) || len(h.undone()) != 0 {
+				t.Errorf("left: Pods %v, files %v", h.names(), h.undone())
+			}
+		})
+	}
+}
+
+// Another attempt at the job takes its undone cleanup over: from then on
+// nobody else does it, or it would hit the attempt's own Pod.
+func TestUndoneCleanupNeverHitsALaterAttempt(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	h.settings["cleanup.timeout"] = "1s"
+	h.prepared()
+	h.server.Down()
+	h.stage("cleanup")
+	h.server.Up(t)
+	// This attempt cannot do the cleanup itself, and takes it over all the same.
+	h.server.Fail(1, "list", "pods", faultserver.AnswerStatus(http.StatusForbidden, metav1.StatusReasonForbidden, "no lists"))
+	first := h.names()[0]
+	again := h.prepared()
+	h.job["id"] = 4712
+	other := h.prepared()
+	if got := h.names(); !slices.Equal(got, []string{again.Name, other.Name}) && !slices.Equal(got, []string{first, again.Name, other.Name}) || len(h.undone()) != 0 {
+		t.Errorf("left: Pods %v, files %v", got, h.undone())
+	}
+}
+
+// Two clusters share the folder; a cleanup is done on its own.
+func TestUndoneCleanupOfAnotherCluster(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	h.settings["cleanup.timeout"] = "1s"
+	h.prepared()
+	h.server.Down()
+	h.stage("cleanup")
+	there := leaver(t)
+	there.settings["state.dir"] = h.settings["state.dir"]
+	there.job["id"] = 4712
+	there.prepared()
+	there.stage("cleanup")
+	if n := len(h.undone()); n != 1 {
+		t.Errorf("%d cleanups are remembered", n)
+	}
+}
+
+// What a crash leaves in the folder stops no job.
+func TestDamagedStateStopsNoJob(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	h.settings["cleanup.timeout"] = "1s"
+	h.prepared()
+	h.server.Down()
+	h.stage("cleanup")
+	h.server.Up(t)
+	for _, file := range h.undone() {
+		if err := os.Truncate(file, 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := h.settings["state.dir"]
+	for name, text := range map[string]string{"undone-x": "{", ".tmp-1": "x", "host": "", "something": "\x00"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.job["id"] = 4712
+	made := h.prepared()
+	if got := h.names(); !slices.Equal(got, []string{made.Name}) {
+		t.Errorf("left: %v", got)
+	}
+}
+
+func TestCleanupThatCannotBeRemembered(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	h.settings["cleanup.timeout"] = "1s"
+	h.settings["state.dir"] = filepath.Join(h.write("file", ""), "below")
+	h.prepared()
+	h.server.Down()
+	got := h.stage("cleanup")
+	if got.code != systemCode || !strings.Contains(got.stderr, "WARNING: This cleanup cannot be remembered for later") || !strings.Contains(got.stderr, "not a directory") {
+		t.Errorf("exit code %d, stderr %q", got.code, got.stderr)
+	}
+}
+
+// reaped is what reap found, by name.
+func (h *harness) reaped(args ...string) map[string]map[string]any {
+	h.t.Helper()
+	got := h.stage(append([]string{"reap", "--output", "json"}, args...)...)
+	if got.code != 0 || got.stderr != "" {
+		h.t.Fatalf("exit code %d, stderr %q", got.code, got.stderr)
+	}
+	var list []map[string]any
+	if err := json.Unmarshal([]byte(got.stdout), &list); err != nil || list == nil {
+		h.t.Fatalf("%v in %s", err, got.stdout)
+	}
+	found := map[string]map[string]any{}
+	for _, one := range list {
+		found[one["name"].(string)] = one
+	}
+	return found
+}
+
+// secrets has the cluster answer with Secrets.
+func (h *harness) secrets(names ...string) {
+	list := metav1.PartialObjectMetadataList{}
+	for _, name := range names {
+		list.Items = append(list.Items, metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Namespace: namespace, UID: "secret-uid", Labels: map[string]string{domain + "job": "0123456789abcdef", domain + "runner": firstRunner},
+		}})
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.server.Fail(-1, "list", "secrets", faultserver.Answer(http.StatusOK, string(text)))
+	h.server.Fail(-1, "delete", "secrets", faultserver.Answer(http.StatusOK, "{}"))
+}
+
+func TestReap(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	h.secrets("alone")
+	like := h.prepared()
+	if found := h.reaped(); len(found) != 1 || found["alone"]["reason"] != "no Pod" {
+		t.Errorf("got %v", found)
+	}
+	h.other(like, "dead", firstRunner, owned(t, "pid", impossible))
+	h.other(like, "expired", firstRunner, expired)
+	h.other(like, "another-runners", secondRunner, owned(t, "pid", impossible))
+	want := map[string]any{"dead": "runner gone", "expired": "expired", "alone": "no Pod"}
+	for _, dry := range []bool{true, false} {
+		args := []string{"--runner", firstRunner}
+		if dry {
+			args = append(args, "--dry-run")
+		}
+		got := map[string]any{}
+		for name, one := range h.reaped(args...) {
+			got[name] = one["reason"]
+			if one["removed"] != !dry || one["kind"] == "Pod" && one["job"] != "99" {
+				t.Errorf("dry run %t: %v", dry, one)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("dry run %t (-want +got):\n%s", dry, diff)
+		}
+		if n := len(h.server.Pods()); dry && n != 4 || !dry && n != 2 {
+			t.Errorf("dry run %t: %d Pods are left", dry, n)
+		}
+	}
+	if n := h.server.Requests().Count("delete", "secrets"); n != 2 {
+		t.Errorf("%d Secrets were deleted", n)
+	}
+}
+
+func TestReapTable(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	h.secrets()
+	like := h.prepared()
+	h.expect(h.stage("reap"), 0, "Nothing is left over.\n", "")
+	h.other(like, "dead", firstRunner, owned(t, "pid", impossible))
+	// A Pod's age is the one thing here that differs from run to run.
+	reap := func(args ...string) result {
+		got := h.stage(append([]string{"reap"}, args...)...)
+		got.stdout = regexp.MustCompile(`n1    \d+ s `).ReplaceAllString(got.stdout, "n1    0 s ")
+		return got
+	}
+	row := func(result string) string {
+		return "KIND  NAMESPACE  NAME  JOB  REASON       NODE  AGE  RESULT\n" +
+			"Pod   ci         dead  99   runner gone  n1    0 s  " + result + "\n"
+	}
+	h.expect(reap("--dry-run"), 0, row("would be deleted"), "")
+	h.server.Fail(1, "delete", "pods", faultserver.AnswerStatus(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "a finalizer"))
+	h.expect(reap(), systemCode, row("not deleted: deleting Pod ci/dead: a finalizer"),
+		lines("ERROR: the tenant cluster at https://SERVER: deleting Pod ci/dead: a finalizer", "Report it with this message."))
+	h.expect(reap(), 0, row("deleted"), "")
+}
+
+// reap does undone cleanups, of its own cluster.
+func TestReapDoesUndoneCleanups(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	h.secrets()
+	h.settings["cleanup.timeout"] = "1s"
+	lost := h.prepared()
+	h.server.Down()
+	h.stage("cleanup")
+	h.server.Up(t)
+	for _, dry := range []string{"--dry-run=true", "--dry-run=false"} {
+		if found := h.reaped(dry); len(found) != 1 || found[lost.Name]["reason"] != "cleanup undone" {
+			t.Errorf("%s: got %v", dry, found)
+		}
+	}
+	if len(h.server.Pods()) != 0 || len(h.undone()) != 0 {
+		t.Errorf("left: Pods %v, files %v", h.names(), h.undone())
+	}
+}
+
+func TestReapSaysWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(*harness)
+		args   []string
+		want   string
+	}{
+		"no runner":      {func(h *harness) { delete(h.env, "CUSTOM_ENV_CI_RUNNER_SHORT_TOKEN") }, nil, "--runner is not set"},
+		"unknown output": {func(*harness) {}, []string{"--output", "yaml"}, `--output is "yaml": use table or json`},
+		"argument":       {func(*harness) {}, []string{"all"}, "takes no arguments"},
+		"no state folder": {func(h *harness) { h.settings["state.dir"] = filepath.Join(h.write("file", ""), "below") }, nil,
+			"without the state folder neither undone cleanups nor dead runners are known"},
+		"not reachable": {func(h *harness) {
+			h.server.Fail(-1, "", "", faultserver.AnswerStatus(http.StatusForbidden, metav1.StatusReasonForbidden, "no"))
+		}, nil, "the tenant cluster at"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := leaver(t)
+			h.secrets()
+			test.change(h)
+			got := h.stage(append([]string{"reap"}, test.args...)...)
+			if got.code != systemCode || !strings.Contains(got.stderr, test.want) {
+				t.Errorf("exit code %d, stderr %q; want %q", got.code, got.stderr, test.want)
+			}
+		})
+	}
+}
+
+// A runner that is killed leaves a Pod, and the next job of the same runner,
+// started anew, removes it.
+func TestRunnerKilled(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	h.handOver()
+	// The shell plays the runner: it does not have the job itself.
+	runner := exec.Command("sh", "-c", `env JOB_RESPONSE_FILE="$ATTEMPT" "$0" prepare; exec sleep 1000`, os.Getenv(builtPath))
+	for name, value := range h.env {
+		if name == "JOB_RESPONSE_FILE" {
+			name = "ATTEMPT"
+		}
+		runner.Env = append(runner.Env, name+"="+value)
+	}
+	runner.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := runner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	h.server.Wait(t, "the Pod is there", func() bool { return h.server.Requests().Count("create", "pods/exec") == 1 })
+	h.job["id"] = 4712
+	second := h.prepared()
+	if n := len(h.server.Pods()); n != 2 {
+		t.Errorf("while the runner lives %d Pods are there", n)
+	}
+	if err := syscall.Kill(-runner.Process.Pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = runner.Wait() // it was killed
+	h.job["id"] = 4713
+	third := h.prepared()
+	if got := h.names(); !slices.Equal(got, []string{second.Name, third.Name}) {
+		t.Errorf("left: %v", got)
+	}
+}

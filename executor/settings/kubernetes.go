@@ -1,0 +1,39 @@
+package settings
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Kubernetes is what the Pod of a job is made of. Its parts stand in one table
+// of the file.
+type Kubernetes struct {
+	Namespace      string            `toml:"namespace" default:"default" doc:"Namespace of the job Pods."`
+	ServiceAccount string            `toml:"service_account" example:"ci-jobs" doc:"Service account of the Pods. Its token is not mounted."`
+	PodLabels      map[string]string `toml:"pod_labels" example:"team=platform" doc:"Further labels of the Pods."`
+	PodAnnotations map[string]string `toml:"pod_annotations" example:"contact=platform@example.com" doc:"Further annotations of the Pods."`
+
+	Images
+	Scheduling
+	Resources
+}
+
+func (k Kubernetes) check() error {
+	var all []error
+	if problems := validation.IsDNS1123Label(k.Namespace); len(problems) > 0 {
+		all = append(all, fmt.Errorf("kubernetes.namespace is %q: %s", k.Namespace, strings.Join(problems, "; ")))
+	}
+	all = append(all, checkLabels("kubernetes.pod_labels", k.PodLabels)...)
+	for name := range k.PodAnnotations {
+		if problems := validation.IsQualifiedName(name); len(problems) > 0 {
+			all = append(all, fmt.Errorf("kubernetes.pod_annotations has the name %q: %s", name, strings.Join(problems, "; ")))
+		}
+	}
+	all = append(all, k.Images.check()...)
+	all = append(all, k.Scheduling.check()...)
+	all = append(all, k.Resources.check()...)
+	return errors.Join(all...)
+}

@@ -1,0 +1,96 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// workspace reads the kubeconfig and makes a client of what it says.
+func (d Discovery) workspace() (*workspace, error) {
+	unusable := func(err error) error {
+		return &FindError{Kind: Unusable, Text: "the kubeconfig of the kcp side", Err: err}
+	}
+	file, err := clientcmd.LoadFromFile(d.Kubeconfig)
+	if err != nil {
+		return nil, unusable(&FileError{Path: d.Kubeconfig, Err: err})
+	}
+	if err := clientcmd.ResolveLocalPaths(file); err != nil {
+		return nil, unusable(&FileError{Path: d.Kubeconfig, Err: err})
+	}
+	name := d.Context
+	if name == "" {
+		name = file.CurrentContext
+	}
+	context, found := file.Contexts[name]
+	if !found {
+		return nil, unusable(&FileError{Path: d.Kubeconfig, Err: fmt.Errorf("it has no context %q; it has %s",
+			name, strings.Join(quoted(slices.Sorted(maps.Keys(file.Contexts))), ", "))})
+	}
+	if err := d.checkUser(file.AuthInfos[context.AuthInfo]); err != nil {
+		return nil, unusable(err)
+	}
+	client := clientcmd.NewNonInteractiveClientConfig(*file, name, &clientcmd.ConfigOverrides{}, nil)
+	config, err := client.ClientConfig()
+	if err != nil {
+		return nil, unusable(&FileError{Path: d.Kubeconfig, Err: err})
+	}
+	w := &workspace{discovery: d, config: d.quiet(config), namespace: context.Namespace}
+	if w.namespace == "" {
+		w.namespace = "default"
+	}
+	if w.client, err = rest.UnversionedRESTClientFor(w.config); err != nil {
+		return nil, unusable(&FileError{Path: d.Kubeconfig, Err: err})
+	}
+	return w, nil
+}
+
+// checkUser refuses secrets that other users of the host can read: those of
+// the kubeconfig itself, and those in files that it names.
+func (d Discovery) checkUser(user *clientcmdapi.AuthInfo) error {
+	if user == nil {
+		return nil
+	}
+	if len(user.ClientKeyData) > 0 || user.Token != "" || user.Password != "" {
+		if err := checkPrivate(d.Kubeconfig); err != nil {
+			return err
+		}
+	}
+	for _, path := range []string{user.ClientKey, user.TokenFile} {
+		if path == "" {
+			continue
+		}
+		if err := checkPrivate(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// quiet sets what a kubeconfig does not say.
+func (d Discovery) quiet(config *rest.Config) *rest.Config {
+	config.UserAgent = d.UserAgent
+	config.QPS, config.Burst = queriesASecond, queryBurst
+	config.WarningHandler = rest.NoWarnings{}
+	// Of all kinds only Status is decoded by the library.
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	if config.Proxy == nil {
+		// A kubeconfig names a proxy with proxy-url; the environment's is for
+		// GitLab and registries.
+		config.Proxy = noProxy
+	}
+	return config
+}

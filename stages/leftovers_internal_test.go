@@ -1,0 +1,49 @@
+package stages
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/capacity"
+	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/faultserver"
+	"github.com/socialweb-computer/tenant-executor/kube/pods"
+	"github.com/socialweb-computer/tenant-executor/kube/reap"
+	"github.com/socialweb-computer/tenant-executor/stages/state"
+)
+
+// A cleanup that another attempt has taken over after the list of cleanups was
+// read, and before its Pods were: they are the attempt's.
+func TestUndoneThatWasTakenOver(t *testing.T) {
+	server := faultserver.Start(t)
+	files := server.Credentials(t)
+	c, err := cluster.Connect(t.Context(), cluster.Fixed(cluster.Config{URL: server.URL(), CAFile: files.CAFile, CertFile: files.CertFile, KeyFile: files.KeyFile}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, err := state.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &leftovers{
+		cluster: c, pods: pods.NewClient(c, time.Minute), nodes: capacity.NewNodes(c, time.Minute),
+		reap: reap.NewClient(c, time.Minute), clock: Clock{}, state: folder, namespace: "ci",
+	}
+	u := state.Undone{Cluster: c.Identity(), Key: "0123456789abcdef", Namespace: "ci", JobID: 1, Since: time.Now()}
+	server.AddPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "ci", Name: "a", Labels: map[string]string{pod.LabelComponent: pod.ComponentJob, pod.LabelJob: u.Key},
+	}})
+	if left, err := l.ofUndone(t.Context(), u); len(left) != 0 || err != nil {
+		t.Errorf("a cleanup that was taken over finds %v, %v", left, err)
+	}
+	if err := folder.AddUndone(u); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := l.ofUndone(t.Context(), u); len(left) != 1 || err != nil {
+		t.Errorf("a cleanup that is to be done finds %v, %v", left, err)
+	}
+}

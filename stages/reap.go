@@ -1,0 +1,126 @@
+package stages
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/executor/settings"
+	"github.com/socialweb-computer/tenant-executor/kube/capacity"
+	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/pods"
+	"github.com/socialweb-computer/tenant-executor/kube/reap"
+	"github.com/socialweb-computer/tenant-executor/stages/state"
+)
+
+// ReapParts are what Reap works with.
+type ReapParts struct {
+	Settings settings.Settings
+	// Find says where the cluster is.
+	Find cluster.Find
+	// State is the state folder, nil where there is none, for the reason in
+	// StateErr.
+	State    *state.Folder
+	StateErr error
+	// Runner is the short token of the runner whose leftovers are meant.
+	Runner string
+	Host   Host
+	Clock  pods.Clock
+	// DryRun only looks.
+	DryRun bool
+}
+
+// Leftover is something that Reap has found.
+type Leftover struct {
+	// Kind is Pod or Secret.
+	Kind      string      `json:"kind"`
+	Namespace string      `json:"namespace"`
+	Name      string      `json:"name"`
+	Job       string      `json:"job"`
+	Reason    reap.Reason `json:"reason"`
+	Node      string      `json:"node"`
+	Made      time.Time   `json:"made"`
+	// Removed says whether it was deleted; Error why not, where that was
+	// tried.
+	Removed bool   `json:"removed"`
+	Error   string `json:"error,omitempty"`
+}
+
+// Reap finds what jobs of a runner have left on the cluster, and removes it.
+// It gives what it found also when some of it could not be removed, or looked
+// for: then there is an error as well.
+func Reap(ctx context.Context, p ReapParts) ([]Leftover, error) {
+	c, err := cluster.Connect(ctx, p.Find)
+	if err != nil {
+		return nil, connectFailure(err)
+	}
+	l := &leftovers{
+		cluster: c, pods: pods.NewClient(c, requestBudget), nodes: capacity.NewNodes(c, requestBudget),
+		reap: reap.NewClient(c, requestBudget), clock: p.Clock, host: p.Host, state: p.State,
+		runner: p.Runner, namespace: p.Settings.Kubernetes.Namespace,
+	}
+	found, err := l.all(ctx)
+	failed := []error{err}
+	var told []Leftover
+	for _, one := range found {
+		t := tell(one)
+		if !p.DryRun {
+			err := l.reap.Remove(ctx, one)
+			if t.Removed = err == nil; err != nil {
+				t.Error = err.Error()
+				failed = append(failed, err)
+			}
+		}
+		told = append(told, t)
+	}
+	if !p.DryRun {
+		l.undo(ctx, len(l.undoneHere())) // forgets those that are done by now
+	}
+	if err := errors.Join(failed...); err != nil {
+		return told, requestFailure(c, err)
+	}
+	if p.State == nil {
+		return told, failure.Wrap(failure.Settings, p.StateErr, "without the state folder neither undone cleanups nor dead runners are known")
+	}
+	return told, nil
+}
+
+func tell(l reap.Leftover) Leftover {
+	return Leftover{
+		Kind: l.Kind, Namespace: l.Namespace, Name: l.Name, Job: l.Labels[pod.LabelJobID],
+		Reason: l.Reason, Node: l.Node, Made: l.Made,
+	}
+}
+
+// all finds everything: undone cleanups, Pods and Secrets, in this order.
+// Secrets are listed before the Pods by which they are judged.
+func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
+	var found []reap.Leftover
+	var failed []error
+	seen := map[string]bool{}
+	add := func(more []reap.Leftover) {
+		for _, one := range more {
+			if key := one.Kind + string(one.UID); !seen[key] {
+				seen[key] = true
+				found = append(found, one)
+			}
+		}
+	}
+	for _, u := range l.undoneHere() {
+		more, err := l.ofUndone(ctx, u)
+		add(more)
+		failed = append(failed, err)
+	}
+	secrets, err := l.reap.Secrets(ctx, l.namespace, pod.RunnerObjects(l.runner))
+	failed = append(failed, err)
+	list, err := l.list(ctx)
+	if err != nil {
+		return found, errors.Join(append(failed, err)...)
+	}
+	rules := l.rules(ctx)
+	add(rules.Pods(list))
+	add(rules.Secrets(secrets, list))
+	return found, errors.Join(failed...)
+}

@@ -1,0 +1,90 @@
+package stages
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/pods"
+)
+
+// maxRemakes is how often prepare makes the Pod anew. A gateway that drops its
+// nodes while a Pod binds to one does so once; a cluster that loses Pod after
+// Pod has another trouble.
+const maxRemakes = 3
+
+// makePod makes the job's Pod and waits until it can be used. A Pod that is
+// lost before anything ran in it, with its node or by itself, is made anew: the
+// idle hold of the gateway may end at the very moment a Pod binds to a node.
+// The runner would do the same by another attempt, of which it has three.
+func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
+	for ; ; plan.Remake++ {
+		objects, err := plan.Build()
+		if err != nil {
+			return err
+		}
+		created, err := d.create(ctx, objects)
+		if err != nil {
+			return err
+		}
+		err = d.start(ctx, created)
+		if err == nil || ctx.Err() != nil || plan.Remake == maxRemakes {
+			return err
+		}
+		f := failure.Of(err)
+		if f.Cause != failure.PodLost && f.Cause != failure.NodeLost {
+			return err
+		}
+		d.log.Info("%s. Nothing has run yet, so the Pod is made anew.", strings.TrimSuffix(f.Error(), "."))
+		if _, err := d.remove(ctx, created); err != nil {
+			return d.requestFailure(err)
+		}
+	}
+}
+
+// errNodeWatched ends the watch of a node whose Pod has started.
+var errNodeWatched = errors.New("the Pod has started")
+
+// withNode is a context that ends when the Pod's node is lost; the cause is the
+// failure. While a Pod starts only its node can tell: a Pod that is bound to a
+// node which has been dropped reads Pending for minutes.
+func (d *Driver) withNode(ctx context.Context, ref pods.Ref) (context.Context, context.CancelCauseFunc) {
+	watched, cancel := context.WithCancelCause(ctx)
+	go func() {
+		watch := nodeWatch{clock: d.clock, limit: d.settings.Run.NodeLost.Value()}
+		for {
+			select {
+			case <-watched.Done():
+				return
+			case <-d.clock.After(d.settings.Run.Poll.Value()):
+			}
+			limited, done := context.WithTimeout(watched, lookBudget)
+			err := d.lookAtNode(limited, ref, &watch)
+			done()
+			if err != nil {
+				cancel(err)
+				return
+			}
+		}
+	}()
+	return watched, cancel
+}
+
+// lookAtNode reads the Pod's node once, if the Pod has one. What cannot be read
+// says nothing.
+func (d *Driver) lookAtNode(ctx context.Context, ref pods.Ref, watch *nodeWatch) error {
+	found, err := d.pods.Get(ctx, ref)
+	if err != nil || found.Spec.NodeName == "" {
+		return nil
+	}
+	health, err := d.nodes.Health(ctx, found.Spec.NodeName)
+	if err != nil {
+		return nil
+	}
+	if text := watch.lost(health); text != "" {
+		return failure.New(failure.NodeLost, "node %s of the job's Pod %s %s", found.Spec.NodeName, ref, text)
+	}
+	return nil
+}
