@@ -135,7 +135,7 @@ func TestWebSocketWithoutAServer(t *testing.T) {
 	t.Parallel()
 	b := newWebBench(t)
 	for name, files := range map[string]faultserver.Credentials{
-		"client of another CA": b.server.ForeignClient(t), "expired client": b.server.ExpiredClient(t), "cluster of another CA": b.server.ForeignCA(t),
+		"client of another CA": b.server.ForeignClient(t), "cluster of another CA": b.server.ForeignCA(t),
 	} {
 		other := connect(t, b.server, files)
 		other.runner = stream.NewRunner(other.cluster, stream.WebSocket)
