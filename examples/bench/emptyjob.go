@@ -52,10 +52,7 @@ func (b *bench) run(ctx context.Context) error {
 		floor["exec"] = append(floor["exec"], exec)
 	}
 	b.report(jobs, floor, requests[len(requests)-1])
-	if err := b.stages(ctx); err != nil {
-		return err
-	}
-	return b.podEnd(ctx)
+	return b.stages(ctx)
 }
 
 // emptyJob runs a job that does next to nothing, on a warm node, and gives the
