@@ -95,7 +95,7 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 		pods:      pods.NewClient(c, requestBudget),
 		nodes:     capacity.NewNodes(c, requestBudget),
 		pool:      newPool(c, p.Settings, p.Clock),
-		runner:    stream.NewRunner(c),
+		runner:    stream.NewRunner(c, stream.Transport(p.Settings.Cluster.Transport)),
 	}, nil
 }
 

@@ -40,6 +40,9 @@ func (d *Driver) setup(ctx context.Context, ref pods.Ref) error {
 			Namespace: ref.Namespace, Pod: ref.Name, Container: string(job.Helper),
 			Args: setupCommand(), Stdin: talk.stdin, Stdout: talk, Stderr: &talk.stderr,
 		})
+		if err == nil && code == 0 && !talk.ready() {
+			err = &stream.LostError{}
+		}
 		return err
 	})
 	switch {
@@ -108,6 +111,13 @@ func (h *handshake) failed() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.err
+}
+
+// ready says whether setup.sh has come to its end.
+func (h *handshake) ready() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err != nil || strings.HasSuffix(h.heard.String(), "\nready\n")
 }
 
 // end lets go of an answer that nobody takes.

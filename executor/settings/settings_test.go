@@ -137,6 +137,7 @@ func TestRefusals(t *testing.T) {
 		{"negative idle count", minimal + "[[warm.policy]]\nidle_count = -2", []string{"warm.policy 1", "idle_count is -2"}},
 		{"count that is no number", minimal + "[[warm.policy]]\nidle_count = \"two\"", []string{"line 10", "idle_count"}},
 		{"mistyped key of a policy", minimal + "[[warm.policy]]\nidle_cuont = 2", []string{"line 10", `did you mean "warm.policy.idle_count"?`}},
+		{"transport", strings.Replace(minimal, "ca_file", "transport = \"http\"\nca_file", 1), []string{`cluster.transport is "http"`, "spdy, websocket"}},
 		{"relative file", strings.Replace(minimal, "/etc/x/ca.crt", "ca.crt", 1), []string{"cluster.ca_file", "whole path"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

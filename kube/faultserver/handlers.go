@@ -57,7 +57,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, asked Request) {
 		s.patch(w, asked)
 	case "pods delete":
 		s.delete(w, asked)
-	case "pods/exec create":
+	case "pods/exec create", "pods/exec get":
 		s.exec(w, r, asked)
 	case "nodes get":
 		s.getNode(w, asked)

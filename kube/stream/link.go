@@ -26,7 +26,10 @@ type link struct {
 
 	sending sync.Mutex
 	to      io.Writer
-	busy    sync.WaitGroup
+	// opened is closed once the request and the script are sent: what is sent
+	// before or among them is not understood.
+	opened chan struct{}
+	busy   sync.WaitGroup
 
 	// spoke is whether the agent has sent anything.
 	spoke bool
@@ -87,6 +90,7 @@ func (l *link) open(ctx context.Context) {
 			}
 		}
 	}
+	close(l.opened)
 	if l.stopping && l.sendStop(l.grace) != nil {
 		return
 	}
@@ -119,7 +123,13 @@ func (l *link) awaitStop(ctx context.Context, cancel context.CancelCauseFunc) {
 			return
 		case grace := <-c.stop:
 			c.stopping, c.grace = true, grace
-			l.busy.Go(func() { _ = l.sendStop(grace) }) // if it fails, the connection has ended
+			l.busy.Go(func() {
+				select {
+				case <-ctx.Done(): // the next connection delivers it
+				case <-l.opened:
+					_ = l.sendStop(grace) // if it fails, the connection has ended
+				}
+			})
 		case <-late:
 			if l.held.Load() {
 				cancel(errHeld)

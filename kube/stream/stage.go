@@ -282,7 +282,7 @@ func (c *course) connect(ctx context.Context) (agent.Status, error) {
 		_ = out.CloseWithError(err)
 		_ = in.CloseWithError(err)
 	}()
-	l := &link{course: c, frames: agent.NewReader(fromAgent), to: toAgent, start: c.request(), from: c.taken, stopping: c.stopping, grace: c.grace}
+	l := &link{course: c, frames: agent.NewReader(fromAgent), to: toAgent, opened: make(chan struct{}), start: c.request(), from: c.taken, stopping: c.stopping, grace: c.grace}
 	status, err := l.serve(ctx, cancel)
 	// Nothing of this connection may be at work while the next one is.
 	cancel(err)

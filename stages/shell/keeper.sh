@@ -3,6 +3,8 @@
 # usage: sh -c KEEPER keeper CONTAINER
 trap 'exit 0' TERM INT
 while :; do
-	sleep 86400 &
+	# An image may have a shell and no sleep: then a process that has stopped
+	# itself is what there is to wait for.
+	{ sleep 86400 || sh -c 'kill -STOP $$'; } 2>/dev/null &
 	wait "$!"
 done

@@ -52,7 +52,10 @@ func (f *Front) Run() error {
 	case !known && f.request.Sum == "":
 		return f.send(Frame{Kind: KindMissing})
 	case !known:
-		if err := f.folder.create(f.request, &scriptReader{frames: frames, left: f.request.Size}); err != nil {
+		script := &scriptReader{frames: frames, left: f.request.Size}
+		if err := f.folder.create(f.request, script); script.lost != nil {
+			return script.lost // not a matter of this stage: the next connection may do better
+		} else if err != nil {
 			return f.refuse(err)
 		}
 	}
@@ -272,6 +275,8 @@ type scriptReader struct {
 	left   int64
 	rest   []byte
 	place  int64
+	// lost is the error of a connection that did not bring the whole script.
+	lost error
 }
 
 // Read implements io.Reader.
@@ -282,12 +287,14 @@ func (s *scriptReader) Read(p []byte) (int, error) {
 		}
 		frame, err := s.frames.Next()
 		if err != nil {
+			s.lost = err
 			return 0, err
 		}
 		if frame.Kind == KindAlive {
 			continue
 		}
 		if frame.Kind != KindScript || int64(frame.Offset) != s.place || int64(len(frame.Payload)) > s.left || len(frame.Payload) == 0 {
+			s.lost = ErrCorrupt
 			return 0, ErrCorrupt
 		}
 		s.rest = frame.Payload
