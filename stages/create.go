@@ -34,6 +34,11 @@ func (d *Driver) create(ctx context.Context, plan pod.Objects) (*corev1.Pod, err
 			d.log.Warn("Secret %s does not go with the job's Pod, so it stays until a sweep finds it: %v", secret.Name, err)
 		}
 	}
+	if plan.Budget != nil {
+		if err := made.CreateBudget(ctx, plan.Budget, created); err != nil {
+			return nil, d.createFailure(err)
+		}
+	}
 	return created, nil
 }
 

@@ -39,6 +39,7 @@ func newPool(c *cluster.Client, s settings.Settings, clock pods.Clock) *capacity
 		PullSecrets:   s.Warm.PausePodImagePullSecrets,
 		PriorityClass: s.Warm.PausePodPriorityClass,
 		NodeSelector:  s.Kubernetes.NodeSelector,
+		Tolerations:   pod.Tolerations(s.Kubernetes.NodeTolerations),
 	})
 }
 

@@ -12,13 +12,19 @@ import (
 // of the file.
 type Kubernetes struct {
 	Namespace      string            `toml:"namespace" default:"default" doc:"Namespace of the job Pods."`
-	ServiceAccount string            `toml:"service_account" example:"ci-jobs" doc:"Service account of the Pods. Its token is not mounted."`
+	ServiceAccount string            `toml:"service_account" example:"ci-jobs" doc:"Service account of the Pods. Its token is mounted only with automount_service_account_token."`
 	PodLabels      map[string]string `toml:"pod_labels" example:"team=platform" doc:"Further labels of the Pods."`
 	PodAnnotations map[string]string `toml:"pod_annotations" example:"contact=platform@example.com" doc:"Further annotations of the Pods."`
 
 	Images
 	Scheduling
 	Resources
+	PodResources
+	Security
+	Network
+	Lifecycle
+	Storage
+	Patches
 }
 
 func (k Kubernetes) check() error {
@@ -35,5 +41,11 @@ func (k Kubernetes) check() error {
 	all = append(all, k.Images.check()...)
 	all = append(all, k.Scheduling.check()...)
 	all = append(all, k.Resources.check()...)
+	all = append(all, k.PodResources.check()...)
+	all = append(all, k.Security.check()...)
+	all = append(all, k.Network.check()...)
+	all = append(all, k.Lifecycle.check()...)
+	all = append(all, k.Storage.check()...)
+	all = append(all, k.Patches.check()...)
 	return errors.Join(all...)
 }
