@@ -16,6 +16,7 @@ const (
 	ImageUnusable  Cause = "image_unusable"
 	HelperUnusable Cause = "helper_unusable"
 	PodRefused     Cause = "pod_refused"
+	Oversized      Cause = "oversized"
 	Cancelled      Cause = "cancelled"
 	Interrupted    Cause = "interrupted"
 	Detached       Cause = "detached"
@@ -71,6 +72,8 @@ func Causes() []Description {
 			"The operator has to set helper_image to GitLab's gitlab-runner-helper image of the runner's version."},
 		{PodRefused, Build, "The cluster does not accept the job's Pod as it is defined.",
 			"The message is the cluster's own; a setting of the [kubernetes] section or a quota causes it."},
+		{Oversized, Build, "The job asks for more than any node of the cluster has.",
+			"Ask for less. If nodes are larger by now, the operator can say so by node_cpu, node_memory and node_ephemeral_storage in [tenant]."},
 		{Cancelled, Build, "The runner ended the stage: the job was cancelled or ran out of time.", ""},
 		{Interrupted, System, "The runner ended config or prepare before it was done.", ""},
 		{Detached, System, "A person ended attach; the stage goes on.", ""},
