@@ -38,6 +38,9 @@ func (d *Driver) Cleanup(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, d.settings.Cleanup.Timeout.Value())
 	defer cancel()
 	ended, err := d.deletePods(limited)
+	if err == nil {
+		err = d.deleteNamespace(limited)
+	}
 	if err != nil {
 		d.remember()
 		return err

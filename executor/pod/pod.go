@@ -51,6 +51,9 @@ type Plan struct {
 // Objects are what a job becomes on the cluster.
 type Objects struct {
 	Pod *corev1.Pod
+	// Namespace is the job's own, nil where it has none. It is made first, and
+	// everything goes with it.
+	Namespace *corev1.Namespace
 	// Secrets are made before the Pod, and belong to it once it is there: they
 	// go with it.
 	Secrets []*corev1.Secret
@@ -86,6 +89,7 @@ func (p Plan) Build() (Objects, error) {
 		b.patch,
 		b.seal,
 		b.protect,
+		b.house,
 	} {
 		if err := step(); err != nil {
 			return Objects{}, err
@@ -121,7 +125,7 @@ func (b *builder) frame() error {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        b.name(),
-			Namespace:   b.Settings.Namespace,
+			Namespace:   Namespace(b.Settings, b.Job),
 			Labels:      b.labels(),
 			Annotations: b.annotations(),
 		},

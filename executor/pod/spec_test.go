@@ -166,7 +166,8 @@ patch = '[{"op": "add", "path": "/affinity/podAntiAffinity/requiredDuringSchedul
 name = "file"
 patch_path = "/etc/x/patch.yaml"
 `,
-	"budget": `pod_disruption_budget = true`,
+	"namespace": `namespace_per_job = true`,
+	"budget":    `pod_disruption_budget = true`,
 }
 
 func TestSpecGolden(t *testing.T) {
@@ -178,6 +179,9 @@ func TestSpecGolden(t *testing.T) {
 			}
 			var parts []any
 			parts = append(parts, built.Pod.Spec)
+			if built.Namespace != nil {
+				parts = append(parts, built.Pod.Namespace, built.Namespace)
+			}
 			if built.Budget != nil {
 				parts = append(parts, built.Budget)
 			}

@@ -13,6 +13,7 @@ func TestPodSpecRefusals(t *testing.T) {
 		name, text string
 		want       []string
 	}{
+		{"namespaces and placeholders", "namespace_per_job = true\n[warm]\nlinger = \"3m\"\npause_pod_image = \"pause:1\"", []string{"kubernetes.namespace_per_job is set beside warm"}},
 		{"capability with prefix", `cap_add = ["CAP_SYS_ADMIN"]`, []string{"kubernetes.cap_add", "CAP_SYS_ADMIN", "NET_RAW"}},
 		{"capability of a container", "[kubernetes.build_container_security_context.capabilities]\ndrop = [\"\"]", []string{"build_container_security_context.capabilities.drop"}},
 		{"runtime class", `runtime_class_name = "g_visor"`, []string{"kubernetes.runtime_class_name", "g_visor"}},
