@@ -11,6 +11,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/executor/pod"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/kube/capacity"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
@@ -80,6 +81,8 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 		// A name of another job, left in the environment of a shell.
 		hint = ""
 	}
+	// From here on the namespace is the job's.
+	p.Settings.Kubernetes.Namespace = pod.Namespace(p.Settings.Kubernetes, p.Job)
 	return &Driver{
 		settings:  p.Settings,
 		job:       p.Job,

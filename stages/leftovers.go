@@ -26,14 +26,15 @@ type leftovers struct {
 	clock   pods.Clock
 	host    Host
 	state   *state.Folder
-	// runner is the runner's short token.
+	// runner is the runner's short token, namespace where its jobs are, ""
+	// where each has one of its own.
 	runner, namespace string
 }
 
 func (d *Driver) leftovers(host Host) *leftovers {
 	return &leftovers{
 		cluster: d.cluster, pods: d.pods, nodes: d.nodes, reap: reap.NewClient(d.cluster, requestBudget),
-		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, namespace: d.settings.Kubernetes.Namespace,
+		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, namespace: everywhere(d.settings.Kubernetes),
 	}
 }
 
@@ -111,7 +112,12 @@ func (l *leftovers) ofUndone(ctx context.Context, u state.Undone) ([]reap.Leftov
 	if err != nil || !l.state.HasUndone(u) {
 		return nil, err
 	}
-	return l.rules(ctx).All(list, reap.Undone), nil
+	left := l.rules(ctx).All(list, reap.Undone)
+	if l.namespace != "" {
+		return left, nil
+	}
+	home, err := l.home(ctx, u)
+	return append(left, home...), err
 }
 
 // undo does cleanups that could not be done before, most of them at most, and

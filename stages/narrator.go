@@ -74,7 +74,7 @@ func (n *narrator) say(inPhase time.Duration, format string, args ...any) {
 func (n *narrator) waitForNode(ctx context.Context, state pods.State, waited time.Duration) {
 	limited, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	o, err := n.driver.nodes.Outlook(limited, n.driver.settings.Kubernetes.Namespace, pod.SelectorAll(), n.self)
+	o, err := n.driver.nodes.Outlook(limited, everywhere(n.driver.settings.Kubernetes), pod.SelectorAll(), n.self)
 	if err != nil {
 		n.say(waited, "Waiting for a node: %s", state.Detail)
 		return

@@ -3,6 +3,7 @@ package stages
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"time"
 
@@ -69,6 +70,7 @@ func (d *Driver) plan(host Host) (pod.Plan, error) {
 		Wait:      d.settings.Wait.Node.Value() + d.settings.Wait.Start.Value() + d.settings.Wait.Reach.Value(),
 		Owner:     host.annotation(),
 		Now:       d.clock.Now(),
+		ReadFile:  os.ReadFile,
 	}, nil
 }
 

@@ -34,7 +34,7 @@ type ReapParts struct {
 
 // Leftover is something that Reap has found.
 type Leftover struct {
-	// Kind is Pod or Secret.
+	// Kind is Pod, Secret or Namespace.
 	Kind      string      `json:"kind"`
 	Namespace string      `json:"namespace"`
 	Name      string      `json:"name"`
@@ -59,7 +59,7 @@ func Reap(ctx context.Context, p ReapParts) ([]Leftover, error) {
 	l := &leftovers{
 		cluster: c, pods: pods.NewClient(c, requestBudget), nodes: capacity.NewNodes(c, requestBudget),
 		reap: reap.NewClient(c, requestBudget), clock: p.Clock, host: p.Host, state: p.State,
-		runner: p.Runner, namespace: p.Settings.Kubernetes.Namespace,
+		runner: p.Runner, namespace: everywhere(p.Settings.Kubernetes),
 	}
 	found, err := l.all(ctx)
 	failed := []error{err}
@@ -94,8 +94,8 @@ func tell(l reap.Leftover) Leftover {
 	}
 }
 
-// all finds everything: undone cleanups, Pods and Secrets, in this order.
-// Secrets are listed before the Pods by which they are judged.
+// all finds everything: undone cleanups, Pods, Secrets and namespaces, in this
+// order. The latter two are listed before the Pods by which they are judged.
 func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 	var found []reap.Leftover
 	var failed []error
@@ -115,6 +115,8 @@ func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 	}
 	secrets, err := l.reap.Secrets(ctx, l.namespace, pod.RunnerObjects(l.runner))
 	failed = append(failed, err)
+	namespaces, err := l.namespaces(ctx)
+	failed = append(failed, err)
 	list, err := l.list(ctx)
 	if err != nil {
 		return found, errors.Join(append(failed, err)...)
@@ -122,5 +124,6 @@ func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 	rules := l.rules(ctx)
 	add(rules.Pods(list))
 	add(rules.Secrets(secrets, list))
+	add(rules.Namespaces(namespaces, list))
 	return found, errors.Join(failed...)
 }

@@ -44,11 +44,13 @@ func (d *Driver) Run(ctx context.Context, script []byte, stage string, out io.Wr
 		s.Script = []byte{}
 	}
 	if container == job.Helper {
+		s.Path = podFolder + "/bin"
+	}
+	if container == job.Helper && !pod.Flag(d.variables, pod.FlagNoUmask) {
 		// What the helper checks out has to be writable for whichever user the
 		// job's image has, as with the kubernetes executor
 		// (gitlab-runner-build of the helper image).
 		s.Umask = 0
-		s.Path = podFolder + "/bin"
 	}
 	err = d.follow(ctx, ref, s, hurry)
 	if other, found := d.remadePod(ctx, ref, err); found {

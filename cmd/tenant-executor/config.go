@@ -35,7 +35,7 @@ prepare is to make. It does not talk to the cluster.`,
 			if c.Context().Err() != nil {
 				return failure.New(failure.Interrupted, "the runner ended config")
 			}
-			return stages.Config(stages.ConfigParts{Settings: s, Job: j, Version: version(), Hostname: host}, a.stdout)
+			return stages.Config(stages.ConfigParts{Settings: s, Job: j, Variables: a.environment, Version: version(), Hostname: host}, a.stdout)
 		},
 	})
 }

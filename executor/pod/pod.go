@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -43,14 +44,22 @@ type Plan struct {
 	Owner string
 	// Now is when the Pod is made.
 	Now time.Time
+	// ReadFile reads the files that patches of pod_spec stand in.
+	ReadFile func(path string) ([]byte, error)
 }
 
 // Objects are what a job becomes on the cluster.
 type Objects struct {
 	Pod *corev1.Pod
+	// Namespace is the job's own, nil where it has none. It is made first, and
+	// everything goes with it.
+	Namespace *corev1.Namespace
 	// Secrets are made before the Pod, and belong to it once it is there: they
 	// go with it.
 	Secrets []*corev1.Secret
+	// Budget keeps the Pod from being evicted, nil where nobody asked for it.
+	// It is made after the Pod, and belongs to it.
+	Budget *policyv1.PodDisruptionBudget
 }
 
 // Slack on top of the job's time-out, in which the runner's last stages and
@@ -61,13 +70,6 @@ const slack = 15 * time.Minute
 // once; a longer grace would hold the node after an eviction.
 const terminationGrace = 5
 
-// Names of the Pod's volumes.
-const (
-	buildsVolume = "builds"
-	cacheVolume  = "cache"
-	driverVolume = "tenant-executor"
-)
-
 // Build makes the objects, or says why the job cannot become any: then the
 // error is a *failure.Failure.
 func (p Plan) Build() (Objects, error) {
@@ -77,6 +79,17 @@ func (p Plan) Build() (Objects, error) {
 		b.frame,
 		b.containers,
 		b.schedule,
+		// Steps that add containers belong above this line: those below are
+		// for every container.
+		b.storage,
+		b.live,
+		b.resolve,
+		b.secure,
+		b.users,
+		b.patch,
+		b.seal,
+		b.protect,
+		b.house,
 	} {
 		if err := step(); err != nil {
 			return Objects{}, err
@@ -89,6 +102,9 @@ func (p Plan) Build() (Objects, error) {
 type builder struct {
 	Plan
 	Objects
+
+	// unpatched is the Pod's spec before the patches of pod_spec.
+	unpatched *corev1.PodSpec
 }
 
 // name is the Pod's name.
@@ -109,7 +125,7 @@ func (b *builder) frame() error {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        b.name(),
-			Namespace:   b.Settings.Namespace,
+			Namespace:   Namespace(b.Settings, b.Job),
 			Labels:      b.labels(),
 			Annotations: b.annotations(),
 		},
@@ -121,7 +137,6 @@ func (b *builder) frame() error {
 			EnableServiceLinks:            &no,
 			ServiceAccountName:            b.Settings.ServiceAccount,
 			ImagePullSecrets:              b.pullSecrets(),
-			Volumes:                       []corev1.Volume{scratch(buildsVolume), scratch(cacheVolume), scratch(driverVolume)},
 		},
 	}
 	return nil
@@ -166,29 +181,6 @@ func (b *builder) check() error {
 	return nil
 }
 
-// schedule says on which nodes the Pod may run.
-func (b *builder) schedule() error {
-	b.Pod.Spec.NodeSelector = b.Settings.NodeSelector
-	b.Pod.Spec.Affinity = oneJobANode()
-	return nil
-}
-
-// oneJobANode keeps job Pods on nodes of their own, in whichever namespaces
-// they are. A term without a namespace selector would see its own alone.
-func oneJobANode() *corev1.Affinity {
-	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{LabelComponent: ComponentJob}},
-			NamespaceSelector: &metav1.LabelSelector{},
-			TopologyKey:       corev1.LabelHostname,
-		}},
-	}}
-}
-
-func scratch(name string) corev1.Volume {
-	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
-}
-
 func (p Plan) container(name job.Container, image string, resources []settings.Resource) (corev1.Container, error) {
 	requirements, err := requirements(resources)
 	if err != nil {
@@ -200,16 +192,6 @@ func (p Plan) container(name job.Container, image string, resources []settings.R
 		ImagePullPolicy: pullPolicy(p.Settings.PullPolicy),
 		Command:         append(append([]string{}, p.Keeper...), string(name)),
 		Resources:       requirements,
-		VolumeMounts: []corev1.VolumeMount{
-			{Name: buildsVolume, MountPath: p.BuildsDir},
-			{Name: cacheVolume, MountPath: p.CacheDir},
-			{Name: driverVolume, MountPath: p.Folder},
-		},
-		SecurityContext: &corev1.SecurityContext{Capabilities: &corev1.Capabilities{
-			// As the kubernetes executor does
-			// (executors/kubernetes/kubernetes.go, defaultCapDrop).
-			Drop: []corev1.Capability{"NET_RAW"},
-		}},
 	}, nil
 }
 

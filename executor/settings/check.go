@@ -30,7 +30,17 @@ func (s Settings) check() error {
 		atLeast("cleanup.timeout", s.Cleanup.Timeout, time.Second),
 		absolute("state.dir", s.State.Dir),
 		s.Warm.check(),
+		s.checkNamespaces(),
 	)
+}
+
+// checkNamespaces refuses placeholders where no job is in their namespace: the
+// scheduler counts those of one namespace alone.
+func (s Settings) checkNamespaces() error {
+	if s.Kubernetes.NamespacePerJob && s.Warm.Used() {
+		return errors.New("kubernetes.namespace_per_job is set beside warm: placeholders make way for jobs of their own namespace alone; keep one of them")
+	}
+	return nil
 }
 
 func (t Tenant) check() error {

@@ -9,12 +9,16 @@ import (
 type Key struct {
 	// Table and Name are where it stands: [Table], Name = …
 	Table, Name string
-	// Type is the kind of value: string, number, bool, list, table or time.
+	// Type is the kind of value: string, number, bool, list, numbers (a list of
+	// them), table or time.
 	Type string
 	// Default is the value of a key left out, Example one for a key without
 	// default; "" where there is none.
 	Default, Example string
 	Doc              string
+	// Parity says how the key differs from that of the runner's config.toml, ""
+	// where it does not.
+	Parity string
 
 	index []int // of the field, from Settings down
 }
@@ -74,7 +78,7 @@ func collect(table *Table, inside *[]Table, of reflect.Type, index []int) {
 		default:
 			table.Keys = append(table.Keys, Key{
 				Table: table.Name, Name: field.Tag.Get("toml"), Type: typeName(kind),
-				Default: field.Tag.Get("default"), Example: field.Tag.Get("example"), Doc: doc,
+				Default: field.Tag.Get("default"), Example: field.Tag.Get("example"), Doc: doc, Parity: field.Tag.Get("parity"),
 				index: place,
 			})
 		}
@@ -88,8 +92,10 @@ func typeName(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[Duration]():
 		return "time"
-	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64, t.Kind() == reflect.Float64:
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Int32, t.Kind() == reflect.Int64, t.Kind() == reflect.Float64:
 		return "number"
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Int64:
+		return "numbers"
 	case t.Kind() == reflect.Bool:
 		return "bool"
 	case t.Kind() == reflect.Slice:
@@ -106,6 +112,8 @@ func (k Key) TOML(value string) string {
 	switch k.Type {
 	case "number", "bool":
 		return value
+	case "numbers":
+		return "[" + strings.ReplaceAll(value, ",", ", ") + "]"
 	case "list":
 		return `["` + strings.ReplaceAll(value, ",", `", "`) + `"]`
 	case "table":

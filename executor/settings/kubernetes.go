@@ -11,14 +11,21 @@ import (
 // Kubernetes is what the Pod of a job is made of. Its parts stand in one table
 // of the file.
 type Kubernetes struct {
-	Namespace      string            `toml:"namespace" default:"default" doc:"Namespace of the job Pods."`
-	ServiceAccount string            `toml:"service_account" example:"ci-jobs" doc:"Service account of the Pods. Its token is not mounted."`
-	PodLabels      map[string]string `toml:"pod_labels" example:"team=platform" doc:"Further labels of the Pods."`
-	PodAnnotations map[string]string `toml:"pod_annotations" example:"contact=platform@example.com" doc:"Further annotations of the Pods."`
+	Namespace       string            `toml:"namespace" default:"default" doc:"Namespace of the job Pods."`
+	NamespacePerJob bool              `toml:"namespace_per_job" default:"false" doc:"Whether each job gets a namespace of its own, ci-job-ID, which is made in prepare and deleted in cleanup. namespace then has no meaning, image_pull_secrets and the Secrets and ConfigMaps of volumes are not found there, and [warm] cannot be used. Needs the rights in examples/rbac-namespace-per-job.yaml."`
+	ServiceAccount  string            `toml:"service_account" example:"ci-jobs" doc:"Service account of the Pods. Its token is mounted only with automount_service_account_token."`
+	PodLabels       map[string]string `toml:"pod_labels" example:"team=platform" doc:"Further labels of the Pods."`
+	PodAnnotations  map[string]string `toml:"pod_annotations" example:"contact=platform@example.com" doc:"Further annotations of the Pods."`
 
 	Images
 	Scheduling
 	Resources
+	PodResources
+	Security
+	Network
+	Lifecycle
+	Storage
+	Patches
 }
 
 func (k Kubernetes) check() error {
@@ -35,5 +42,11 @@ func (k Kubernetes) check() error {
 	all = append(all, k.Images.check()...)
 	all = append(all, k.Scheduling.check()...)
 	all = append(all, k.Resources.check()...)
+	all = append(all, k.PodResources.check()...)
+	all = append(all, k.Security.check()...)
+	all = append(all, k.Network.check()...)
+	all = append(all, k.Lifecycle.check()...)
+	all = append(all, k.Storage.check()...)
+	all = append(all, k.Patches.check()...)
 	return errors.Join(all...)
 }

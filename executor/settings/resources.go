@@ -51,8 +51,12 @@ func (r Resources) HelperResources() []Resource {
 }
 
 func (r Resources) check() []error {
+	return checkResources(append(r.BuildResources(), r.HelperResources()...))
+}
+
+func checkResources(pairs []Resource) []error {
 	var all []error
-	for _, pair := range append(r.BuildResources(), r.HelperResources()...) {
+	for _, pair := range pairs {
 		request, err1 := quantity("kubernetes."+pair.Name+"_request", pair.Request)
 		limit, err2 := quantity("kubernetes."+pair.Name+"_limit", pair.Limit)
 		all = append(all, err1, err2)

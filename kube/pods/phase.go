@@ -115,16 +115,26 @@ func anyEnded(all []Problem) bool {
 
 func problems(pod *corev1.Pod) []Problem {
 	var all []Problem
-	for _, c := range pod.Status.ContainerStatuses {
-		switch {
-		case c.State.Terminated != nil:
-			all = append(all, terminated(c))
-		case c.State.Waiting != nil && c.State.Waiting.Reason != "ContainerCreating" && c.State.Waiting.Reason != "PodInitializing":
-			w := c.State.Waiting
-			all = append(all, Problem{Container: c.Name, Image: c.Image, Kind: waitingKind(w.Reason, w.Message), Reason: w.Reason, Message: w.Message})
+	for _, c := range pod.Status.InitContainerStatuses {
+		if t := c.State.Terminated; t == nil || t.ExitCode != 0 {
+			all = append(all, problemsOf(c)...)
 		}
 	}
+	for _, c := range pod.Status.ContainerStatuses {
+		all = append(all, problemsOf(c)...)
+	}
 	return all
+}
+
+// problemsOf is what stands in the way of one container, if anything does.
+func problemsOf(c corev1.ContainerStatus) []Problem {
+	switch w := c.State.Waiting; {
+	case c.State.Terminated != nil:
+		return []Problem{terminated(c)}
+	case w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing":
+		return []Problem{{Container: c.Name, Image: c.Image, Kind: waitingKind(w.Reason, w.Message), Reason: w.Reason, Message: w.Message}}
+	}
+	return nil
 }
 
 func terminated(c corev1.ContainerStatus) Problem {

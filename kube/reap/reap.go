@@ -1,5 +1,5 @@
-// Package reap finds Pods and Secrets that nobody needs any more, and removes
-// them. It decides with care: what may still be needed is left alone.
+// Package reap finds Pods, Secrets and namespaces that nobody needs any more,
+// and removes them. It decides with care: what may still be needed is left alone.
 package reap
 
 import (
@@ -29,7 +29,7 @@ const (
 	NodeGone Reason = "node gone"
 	// Undone is a Pod whose cleanup could not reach the cluster.
 	Undone Reason = "cleanup undone"
-	// NoPod is a Secret whose Pod does not exist.
+	// NoPod is a Secret or a namespace whose Pod does not exist.
 	NoPod Reason = "no Pod"
 )
 
@@ -85,13 +85,14 @@ const (
 	finishedFor = 10 * time.Minute
 	// overdueFor is how long a node may take to end a Pod beyond its grace.
 	overdueFor = 10 * time.Second
-	// withoutPodFor is how long a Secret may be there before its Pod.
+	// withoutPodFor is how long a Secret or a namespace may be there before its
+	// Pod.
 	withoutPodFor = 10 * time.Minute
 )
 
 // Leftover is something that nobody needs any more.
 type Leftover struct {
-	// Kind is Pod or Secret.
+	// Kind is Pod, Secret or Namespace.
 	Kind, Namespace, Name string
 	UID                   types.UID
 	Reason                Reason
@@ -223,6 +224,16 @@ func endOf(p *corev1.Pod) time.Time {
 // Secrets judges Secrets by the Pods of their group, which were listed after
 // them.
 func (r Rules) Secrets(list []metav1.PartialObjectMetadata, pods []corev1.Pod) []Leftover {
+	return r.withoutPods("Secret", list, pods)
+}
+
+// Namespaces judges namespaces that were made for one group each, by the Pods
+// of their group, which were listed after them.
+func (r Rules) Namespaces(list []metav1.PartialObjectMetadata, pods []corev1.Pod) []Leftover {
+	return r.withoutPods("Namespace", list, pods)
+}
+
+func (r Rules) withoutPods(kind string, list []metav1.PartialObjectMetadata, pods []corev1.Pod) []Leftover {
 	used := map[string]bool{}
 	for i := range pods {
 		used[pods[i].Labels[r.Group]] = true
@@ -235,14 +246,14 @@ func (r Rules) Secrets(list []metav1.PartialObjectMetadata, pods []corev1.Pod) [
 			continue
 		}
 		all = append(all, Leftover{
-			Kind: "Secret", Namespace: s.Namespace, Name: s.Name, UID: s.UID, Reason: NoPod,
+			Kind: kind, Namespace: s.Namespace, Name: s.Name, UID: s.UID, Reason: NoPod,
 			Made: s.CreationTimestamp.Time, Labels: s.Labels,
 		})
 	}
 	return all
 }
 
-// withoutOwner says whether nobody is about to make the Secret's Pod.
+// withoutOwner says whether nobody is about to make the thing's Pod.
 func (r Rules) withoutOwner(s *metav1.PartialObjectMetadata) bool {
 	if life := r.Life(s); life == Gone || life == Over {
 		return true

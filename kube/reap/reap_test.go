@@ -186,6 +186,9 @@ func TestSecrets(t *testing.T) {
 		secret("going", "6", func(s *metav1.PartialObjectMetadata) { at := ago(0); s.DeletionTimestamp = &at }),
 		secret("of no job", "", nothing),
 	}
+	if got := rules().Namespaces(list[:2], []corev1.Pod{pod("a", "1")}); len(got) != 1 || got[0].Kind != "Namespace" || got[0].Name != "left" {
+		t.Errorf("as namespaces: %+v", got)
+	}
 	got := reasons(rules().Secrets(list, []corev1.Pod{pod("a", "1", deleted(0))}))
 	if len(got) != 4 || got["left"] != reap.NoPod || got["its runner died"] != reap.NoPod || got["its attempt is over"] != reap.NoPod || got["expired"] != reap.NoPod {
 		t.Errorf("got %v", got)
