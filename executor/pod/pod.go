@@ -14,6 +14,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/registry"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 )
 
@@ -31,12 +32,23 @@ type Plan struct {
 	Attempt string
 	// Remake counts the Pods that this attempt has made before.
 	Remake int
+	// PullsFailed counts the pull policies that have failed before in this
+	// attempt, by container.
+	PullsFailed map[string]int
+	// Logins are those to registries that the job and the runner have. The Pod
+	// gets the ones that its images need.
+	Logins registry.Logins
+	// HostArch is the architecture of the runner's host, as Go names it.
+	HostArch string
 	// Keeper is the command that keeps a container alive between stages. The
 	// container's name is added to it.
 	Keeper []string
 	// Folder is where the driver keeps scripts while a stage runs, on a
 	// volume of its own.
 	Folder string
+	// KeeperMark is the file in which the keeper of the build container says
+	// that it runs, behind an entrypoint of the image.
+	KeeperMark string
 	// Wait is how long the Pod may take to start.
 	Wait time.Duration
 	// Owner is the text of AnnotationOwner, "" for a Pod that nobody owns.
@@ -51,6 +63,11 @@ type Objects struct {
 	// Secrets are made before the Pod, and belong to it once it is there: they
 	// go with it.
 	Secrets []*corev1.Secret
+	// Pulls are the pull policies of each container.
+	Pulls Pulls
+	// Notes are for the reader of the job log: what of the job's wishes is not
+	// followed.
+	Notes []string
 }
 
 // Slack on top of the job's time-out, in which the runner's last stages and
@@ -77,6 +94,9 @@ func (p Plan) Build() (Objects, error) {
 		b.frame,
 		b.containers,
 		b.schedule,
+		b.entrypoint,
+		b.buildUser,
+		b.logins,
 	} {
 		if err := step(); err != nil {
 			return Objects{}, err
@@ -120,7 +140,6 @@ func (b *builder) frame() error {
 			AutomountServiceAccountToken:  &no,
 			EnableServiceLinks:            &no,
 			ServiceAccountName:            b.Settings.ServiceAccount,
-			ImagePullSecrets:              b.pullSecrets(),
 			Volumes:                       []corev1.Volume{scratch(buildsVolume), scratch(cacheVolume), scratch(driverVolume)},
 		},
 	}
@@ -133,7 +152,11 @@ func (b *builder) containers() error {
 	if err != nil {
 		return err
 	}
-	helper, err := b.container(job.Helper, b.Settings.HelperImage, b.Settings.HelperResources())
+	image, err := b.helperImage()
+	if err != nil {
+		return err
+	}
+	helper, err := b.container(job.Helper, image, b.Settings.HelperResources())
 	if err != nil {
 		return err
 	}
@@ -141,17 +164,9 @@ func (b *builder) containers() error {
 	return nil
 }
 
-// Image is the image of the build container, "" where there is none.
-func (p Plan) image() string {
-	if p.Job.Image.Name != "" {
-		return p.Job.Image.Name
-	}
-	return p.Settings.Image
-}
-
 func (b *builder) check() error {
-	if b.image() == "" {
-		return failure.New(failure.ImageMissing, "job %d names no image", b.Job.ID)
+	if err := b.checkImage(); err != nil {
+		return err
 	}
 	if len(b.Job.Services) > 0 {
 		return failure.New(failure.Unsupported, "the job has services (%s), which this version does not run", b.Job.Services[0].Name)
@@ -189,21 +204,29 @@ func scratch(name string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
 }
 
-func (p Plan) container(name job.Container, image string, resources []settings.Resource) (corev1.Container, error) {
+func (b *builder) container(name job.Container, image string, resources []settings.Resource) (corev1.Container, error) {
 	requirements, err := requirements(resources)
 	if err != nil {
 		return corev1.Container{}, failure.Wrap(failure.Settings, err, "resources of the %s container", name)
 	}
+	// The helper is pulled as the job's image is, as in the kubernetes executor
+	// (executors/kubernetes/kubernetes.go, preparePullManager).
+	policy, err := b.pull(string(name), b.Job.Image)
+	if err != nil {
+		return corev1.Container{}, err
+	}
 	return corev1.Container{
 		Name:            string(name),
 		Image:           image,
-		ImagePullPolicy: pullPolicy(p.Settings.PullPolicy),
-		Command:         append(append([]string{}, p.Keeper...), string(name)),
+		ImagePullPolicy: policy,
+		Command:         append(append([]string{}, b.Keeper...), string(name)),
 		Resources:       requirements,
+		// A container that does not start says why in its log, if anywhere.
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: buildsVolume, MountPath: p.BuildsDir},
-			{Name: cacheVolume, MountPath: p.CacheDir},
-			{Name: driverVolume, MountPath: p.Folder},
+			{Name: buildsVolume, MountPath: b.BuildsDir},
+			{Name: cacheVolume, MountPath: b.CacheDir},
+			{Name: driverVolume, MountPath: b.Folder},
 		},
 		SecurityContext: &corev1.SecurityContext{Capabilities: &corev1.Capabilities{
 			// As the kubernetes executor does
@@ -211,14 +234,6 @@ func (p Plan) container(name job.Container, image string, resources []settings.R
 			Drop: []corev1.Capability{"NET_RAW"},
 		}},
 	}, nil
-}
-
-func pullPolicy(policy string) corev1.PullPolicy {
-	return map[string]corev1.PullPolicy{
-		"always":         corev1.PullAlways,
-		"if-not-present": corev1.PullIfNotPresent,
-		"never":          corev1.PullNever,
-	}[policy]
 }
 
 // resourceNames maps the settings' names to Kubernetes' own.
@@ -259,14 +274,6 @@ func requirements(resources []settings.Resource) (corev1.ResourceRequirements, e
 		}
 	}
 	return r, nil
-}
-
-func (p Plan) pullSecrets() []corev1.LocalObjectReference {
-	var secrets []corev1.LocalObjectReference
-	for _, name := range p.Settings.ImagePullSecrets {
-		secrets = append(secrets, corev1.LocalObjectReference{Name: name})
-	}
-	return secrets
 }
 
 // expires is when the Pod has no business any more, even if it took all the

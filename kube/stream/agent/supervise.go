@@ -145,7 +145,7 @@ func (v *supervisor) start() (*os.File, int, error) {
 		syscall.Umask(v.request.Umask)
 	}
 	process, err := os.StartProcess(shell, []string{shell, v.folder.path("script")}, &os.ProcAttr{
-		Env:   environment(os.Environ(), v.request.Path),
+		Env:   environment(containerEnvironment(v.folder.root(), "/proc", os.Environ()), v.request.Path),
 		Files: []*os.File{null, writer, writer},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
