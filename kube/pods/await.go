@@ -23,14 +23,6 @@ type Budgets struct {
 	Pull func(container string) time.Duration
 }
 
-// pull is how long a container's problem may last.
-func (b Budgets) pull(p Problem) time.Duration {
-	if b.Pull == nil {
-		return b.Start
-	}
-	return b.Pull(p.Container)
-}
-
 func (b Budgets) of(phase Phase) time.Duration {
 	if phase == Unscheduled {
 		return b.Node

@@ -19,6 +19,9 @@ func (p Problem) Words() string { return joinReason(p.Reason, p.Message) }
 // pulls keeps since when pulls have failed. Its error is that of one that has
 // failed for as long as it may.
 func (w *waiting) pulls(state State) error {
+	if w.budgets.Pull == nil {
+		return nil
+	}
 	now := w.clock.Now()
 	failing := map[string]time.Time{}
 	var due time.Time
@@ -31,7 +34,7 @@ func (w *waiting) pulls(state State) error {
 			since = now
 		}
 		failing[p.Container] = since
-		end := since.Add(w.budgets.pull(p))
+		end := since.Add(w.budgets.Pull(p.Container))
 		if !end.After(now) {
 			return &ContainerError{Problem: p, Node: state.Node, After: now.Sub(since)}
 		}
