@@ -31,6 +31,9 @@ func (d *Driver) Prepare(ctx context.Context) error {
 		return err
 	}
 	objects, err := plan.Build()
+	if err == nil {
+		err = d.checkSize(&objects.Pod.Spec)
+	}
 	if err != nil {
 		return err
 	}
@@ -118,6 +121,7 @@ func (d *Driver) noteBoot(ctx context.Context, running *corev1.Pod, waited time.
 	health, err := d.nodes.Health(ctx, running.Spec.NodeName)
 	if err == nil && health.Joined.After(running.CreationTimestamp.Time) {
 		d.history.Add(waited)
+		d.history.AddSize(d.clock.Now(), health.Allocatable)
 	}
 }
 
@@ -176,6 +180,9 @@ func (d *Driver) awaitFailure(ctx context.Context, err error) error {
 		return failure.Wrap(failure.StartTimeout, err, "the job's Pod on node %s", timeout.State.Node)
 	case errors.As(err, &container):
 		if f := d.pullFailure(ctx, container); f != nil {
+			return f
+		}
+		if f := endedEarly(container.Problem); f != nil {
 			return f
 		}
 		return containerFailure(container.Problem)

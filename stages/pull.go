@@ -90,6 +90,24 @@ func (d *Driver) pullFailure(ctx context.Context, e *pods.ContainerError) *failu
 	return f
 }
 
+// signalled is the least exit code that a process gets which a signal has ended.
+const signalled = 128
+
+// endedEarly is the failure of a container that ended by itself before any
+// stage ran in it, nil where something else ended it: an entrypoint that does
+// not run its arguments, or an image whose shell is none. That is no loss of
+// the Pod, and another one would end alike.
+func endedEarly(p pods.Problem) *failure.Failure {
+	if p.Kind != pods.Exited || p.ExitCode >= signalled {
+		return nil
+	}
+	cause := failure.ImageUnusable
+	if p.Container == string(job.Helper) {
+		cause = failure.HelperUnusable
+	}
+	return failure.New(cause, "container %s with image %s ended before anything ran in it, with exit code %d: %s", p.Container, p.Image, p.ExitCode, p.Words())
+}
+
 func lasted(d time.Duration) string {
 	if d < time.Second {
 		return ""

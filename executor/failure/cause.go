@@ -24,6 +24,7 @@ const (
 	ImageUnusable  Cause = "image_unusable"
 	HelperUnusable Cause = "helper_unusable"
 	PodRefused     Cause = "pod_refused"
+	Oversized      Cause = "oversized"
 	Cancelled      Cause = "cancelled"
 	Interrupted    Cause = "interrupted"
 	Detached       Cause = "detached"
@@ -84,11 +85,13 @@ func Causes() []Description {
 		{ImagePlatform, Build, "The image is made for another kind of machine than the node.",
 			"Use an image for the node's architecture, or have the operator choose nodes of the image's (node_selector, kubernetes.io/arch)."},
 		{ImageUnusable, Build, "The container of an image does not start.",
-			"The image needs a shell (sh) and sleep, for the architecture of the node."},
+			"The image needs a shell (sh) and sleep, for the architecture of the node. With FF_KUBERNETES_HONOR_ENTRYPOINT its entrypoint has to run what it is given as arguments."},
 		{HelperUnusable, Build, "The helper image lacks what every job needs.",
 			"The operator has to set helper_image to GitLab's gitlab-runner-helper image of the runner's version."},
 		{PodRefused, Build, "The cluster does not accept the job's Pod as it is defined.",
 			"The message is the cluster's own; a setting of the [kubernetes] section or a quota causes it."},
+		{Oversized, Build, "The job asks for more than any node of the cluster has.",
+			"Ask for less. If nodes are larger by now, the operator can say so by node_cpu, node_memory and node_ephemeral_storage in [tenant]."},
 		{Cancelled, Build, "The runner ended the stage: the job was cancelled or ran out of time.", ""},
 		{Interrupted, System, "The runner ended config or prepare before it was done.", ""},
 		{Detached, System, "A person ended attach; the stage goes on.", ""},

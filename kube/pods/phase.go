@@ -36,8 +36,10 @@ type Problem struct {
 	Kind Kind
 	// Reason and Message are the kubelet's words.
 	Reason, Message string
-	// Ended is whether the container has run, or tried to.
-	Ended bool
+	// Ended is whether the container has run, or tried to; then ExitCode is how
+	// that ended.
+	Ended    bool
+	ExitCode int32
 }
 
 // Kind sorts the problems of a container by what can be done about them.
@@ -146,7 +148,7 @@ func problems(pod *corev1.Pod) []Problem {
 
 func terminated(c corev1.ContainerStatus) Problem {
 	t := c.State.Terminated
-	p := Problem{Container: c.Name, Image: c.Image, Kind: Exited, Reason: t.Reason, Message: t.Message, Ended: true}
+	p := Problem{Container: c.Name, Image: c.Image, Kind: Exited, Reason: t.Reason, Message: t.Message, Ended: true, ExitCode: t.ExitCode}
 	switch {
 	case t.Reason == "OOMKilled":
 		p.Kind = OutOfMemory
