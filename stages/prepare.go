@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -37,10 +38,14 @@ func (d *Driver) Prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, note := range objects.Notes {
+		d.log.Warn("%s", note)
+	}
 	d.log.Info("Using tenant cluster %s, namespace %s, image %s",
 		strings.TrimPrefix(d.cluster.URL(), "https://"), objects.Pod.Namespace, objects.Pod.Spec.Containers[0].Image)
 
 	d.tidy(ctx, host)
+	plan.Logins = d.logins(ctx, objects.Images())
 	err = d.makePod(ctx, plan)
 	if ctx.Err() != nil {
 		d.abandon(ctx)
@@ -59,26 +64,28 @@ func (d *Driver) plan(host Host) (pod.Plan, error) {
 		}
 	}
 	return pod.Plan{
-		Job:       d.job,
-		Settings:  d.settings.Kubernetes,
-		Variables: d.variables,
-		BuildsDir: d.settings.Job.BuildsDir,
-		CacheDir:  d.settings.Job.CacheDir,
-		Attempt:   attempt,
-		Keeper:    keeperCommand(),
-		Folder:    podFolder,
-		Wait:      d.settings.Wait.Node.Value() + d.settings.Wait.Start.Value() + d.settings.Wait.Reach.Value(),
-		Owner:     host.annotation(),
-		Now:       d.clock.Now(),
-		ReadFile:  os.ReadFile,
+		Job:        d.job,
+		Settings:   d.settings.Kubernetes,
+		Variables:  d.variables,
+		BuildsDir:  d.settings.Job.BuildsDir,
+		CacheDir:   d.settings.Job.CacheDir,
+		Attempt:    attempt,
+		Keeper:     keeperCommand(),
+		Folder:     podFolder,
+		KeeperMark: keeperMark(job.Build),
+		HostArch:   runtime.GOARCH,
+		Wait:       d.settings.Wait.Node.Value() + d.settings.Wait.Start.Value() + d.settings.Wait.Reach.Value(),
+		Owner:      host.annotation(),
+		Now:        d.clock.Now(),
+		ReadFile:   os.ReadFile,
 	}, nil
 }
 
 // start waits until the Pod runs and can be reached, and readies it.
-func (d *Driver) start(ctx context.Context, created *corev1.Pod) error {
+func (d *Driver) start(ctx context.Context, created *corev1.Pod, pull func(container string) time.Duration) error {
 	ctx, cancel := d.withNode(ctx, pods.RefTo(created))
 	defer cancel(errNodeWatched)
-	err := d.startWatched(ctx, created)
+	err := d.startWatched(ctx, created, pull)
 	var lost *failure.Failure
 	if errors.As(context.Cause(ctx), &lost) {
 		return lost
@@ -86,15 +93,15 @@ func (d *Driver) start(ctx context.Context, created *corev1.Pod) error {
 	return err
 }
 
-func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod) error {
-	budgets := pods.Budgets{Node: d.settings.Wait.Node.Value(), Start: d.settings.Wait.Start.Value()}
+func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull func(container string) time.Duration) error {
+	budgets := pods.Budgets{Node: d.settings.Wait.Node.Value(), Start: d.settings.Wait.Start.Value(), Pull: pull}
 	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, d.narrator(created))
 	if err != nil {
-		return d.awaitFailure(err)
+		return d.awaitFailure(ctx, err)
 	}
 	d.noteBoot(ctx, running, timing.Node)
 	from := d.clock.Now()
-	if err := d.setup(ctx, pods.RefTo(running)); err != nil {
+	if err := d.setup(ctx, running); err != nil {
 		return err
 	}
 	d.log.Info("Pod %s runs on node %s (waited %s for the node, %s for the start, %s until it was reached)",
@@ -163,7 +170,7 @@ func mentionsPolicy(message string) bool {
 }
 
 // awaitFailure says why the Pod does not run.
-func (d *Driver) awaitFailure(err error) error {
+func (d *Driver) awaitFailure(ctx context.Context, err error) error {
 	var timeout *pods.PhaseTimeoutError
 	var container *pods.ContainerError
 	var failed *pods.FailedError
@@ -174,6 +181,12 @@ func (d *Driver) awaitFailure(err error) error {
 	case errors.As(err, &timeout):
 		return failure.Wrap(failure.StartTimeout, err, "the job's Pod on node %s", timeout.State.Node)
 	case errors.As(err, &container):
+		if f := d.pullFailure(ctx, container); f != nil {
+			return f
+		}
+		if f := endedEarly(container.Problem); f != nil {
+			return f
+		}
 		return containerFailure(container.Problem)
 	case errors.As(err, &failed), errors.As(err, &gone):
 		return failure.Wrap(failure.PodLost, err, "the job's Pod")
@@ -184,9 +197,9 @@ func (d *Driver) awaitFailure(err error) error {
 // containerFailure is the failure that a container's problem means.
 func containerFailure(p pods.Problem) error {
 	cause := map[pods.Kind]failure.Cause{
-		pods.PullDenied:   failure.ImagePull,
-		pods.NotStartable: failure.ImageUnusable,
-		pods.OutOfMemory:  failure.OutOfMemory,
+		pods.NotStartable:  failure.ImageUnusable,
+		pods.ImagePlatform: failure.ImagePlatform,
+		pods.OutOfMemory:   failure.OutOfMemory,
 	}[p.Kind]
 	switch {
 	case cause == "":

@@ -28,9 +28,9 @@ func (h *harness) keeper(path string) *exec.Cmd {
 	return command
 }
 
-// waits says whether a process is one that a keeper waits for: it sleeps for
+// rests says whether a process is one that a keeper waits for: it sleeps for
 // long, or has stopped.
-func waits(pid int) bool {
+func rests(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && (bytes.Contains(text, []byte(" (sleep) ")) || bytes.Contains(text, []byte(") T ")))
 }
@@ -44,7 +44,7 @@ func TestKeeperEndsOnTERM(t *testing.T) {
 			t.Parallel()
 			keeper := newHarness(t).keeper(path)
 			mark := keeper.Env[1]
-			until(t, "the keeper waits", func() bool { return slices.ContainsFunc(marked(t, mark), waits) })
+			until(t, "the keeper waits", func() bool { return slices.ContainsFunc(marked(t, mark), rests) })
 			if all := marked(t, mark); len(all) > 4 {
 				t.Errorf("the keeper makes processes: %v", all)
 			}

@@ -13,6 +13,14 @@ const (
 	Unsupported    Cause = "unsupported"
 	ImageMissing   Cause = "image_missing"
 	ImagePull      Cause = "image_pull"
+	ImageDenied    Cause = "image_denied"
+	ImageInvalid   Cause = "image_invalid"
+	ImageAbsent    Cause = "image_absent"
+	ImagePlatform  Cause = "image_platform"
+	ImageStalled   Cause = "image_stalled"
+	RegistryDown   Cause = "registry_down"
+	RegistryLimit  Cause = "registry_limit"
+	NotAllowed     Cause = "not_allowed"
 	ImageUnusable  Cause = "image_unusable"
 	HelperUnusable Cause = "helper_unusable"
 	PodRefused     Cause = "pod_refused"
@@ -64,10 +72,20 @@ func Causes() []Description {
 			"Remove it from the job, or run the job on a runner with another executor."},
 		{ImageMissing, Build, "The job names no image and the configuration has no default.",
 			"Add \"image:\" to the job, or have the operator set image in the [kubernetes] section of the driver's configuration."},
-		{ImagePull, Build, "The registry does not have the image, or does not let the cluster pull it.",
-			"Check the image's name and tag, and whether the cluster may pull it."},
+		{NotAllowed, Build, "The job asks for something that the operator does not allow.",
+			"Use what the message says is allowed, or have the operator extend the list in the [kubernetes] section of the driver's configuration."},
+		{ImagePull, Build, "The registry does not have the image.",
+			"Check the image's name and tag, and whether the cluster may pull it: some registries hide what a login may not see."},
+		{ImageDenied, Build, "The registry does not let the cluster pull the image.",
+			"Give the job a login in the variable DOCKER_AUTH_CONFIG, or have the operator give one: image_pull_secrets in the [kubernetes] section of the driver's configuration, or the Docker configuration of the runner's user. A login that is there is wrong, has expired, or may not pull this image."},
+		{ImageInvalid, Build, "The image's name is not one.",
+			"Correct \"image:\" of the job. Often a variable in it has no value."},
+		{ImageAbsent, Build, "The image is not on the node, and its pull policy forbids to pull it.",
+			"Let the job use another pull_policy (always or if-not-present). A node that has just been booted has no images."},
+		{ImagePlatform, Build, "The image is made for another kind of machine than the node.",
+			"Use an image for the node's architecture, or have the operator choose nodes of the image's (node_selector, kubernetes.io/arch)."},
 		{ImageUnusable, Build, "The container of an image does not start.",
-			"The image needs a shell (sh) and sleep, for the architecture of the node."},
+			"The image needs a shell (sh) and sleep, for the architecture of the node. With FF_KUBERNETES_HONOR_ENTRYPOINT its entrypoint has to run what it is given as arguments."},
 		{HelperUnusable, Build, "The helper image lacks what every job needs.",
 			"The operator has to set helper_image to GitLab's gitlab-runner-helper image of the runner's version."},
 		{PodRefused, Build, "The cluster does not accept the job's Pod as it is defined.",
@@ -94,6 +112,12 @@ func Causes() []Description {
 			"The tenant cluster did not boot a node, or all its nodes are busy. The operator can raise wait.node."},
 		{StartTimeout, System, "The Pod had a node but did not start within the time allowed.",
 			"The last message tells what it waited for. The operator can raise wait.start for slow registries."},
+		{ImageStalled, System, "An image could not be pulled within the time allowed, for a reason that may pass.",
+			"The message is the node's own. Retry the job; the operator can raise wait.registry."},
+		{RegistryDown, System, "The registry of an image does not answer, or fails.",
+			"Retry the job once the registry is well. The operator can raise wait.registry."},
+		{RegistryLimit, System, "The registry of an image allows no more pulls for now.",
+			"Retry the job later. A login (DOCKER_AUTH_CONFIG) often has a higher limit, and a copy of the image in a registry of your own has none."},
 		{ReachTimeout, System, "The Pod runs but commands do not reach it.",
 			"The node's connection to the cluster is down. The operator can raise wait.reach if it only needs longer."},
 		{PodLost, System, "The job's Pod was deleted, evicted or ended while the job needed it.",

@@ -20,9 +20,11 @@ type Job struct {
 	Name     string
 	Image    Image
 	Services []Image
-	Timeout  time.Duration
-	Project  Project
-	Git      Git
+	// Credentials are logins that GitLab gives to the job.
+	Credentials []Credential
+	Timeout     time.Duration
+	Project     Project
+	Git         Git
 	// Steps are the names of the job's steps in their order.
 	Steps []string
 
@@ -44,6 +46,8 @@ type Image struct {
 	Name         string   `json:"name"`
 	Alias        string   `json:"alias"`
 	PullPolicies []string `json:"pull_policy"`
+	// Options are what the job asks of a kind of executor.
+	Options ImageOptions `json:"executor_opts"`
 }
 
 // Project is the GitLab project of the job.
@@ -83,6 +87,8 @@ type response struct {
 	} `json:"steps"`
 	Image    Image   `json:"image"`
 	Services []Image `json:"services"`
+
+	Credentials []Credential `json:"credentials"`
 }
 
 // ErrNoID is the error of a job file without a job id: it is not a job, or it
@@ -100,11 +106,12 @@ func Parse(data []byte, env Environment) (Job, error) {
 		return Job{}, fmt.Errorf("reading the job response: %w", ErrNoID)
 	}
 	j := Job{
-		ID:       r.ID,
-		Name:     r.JobInfo.Name,
-		Image:    r.Image,
-		Services: r.Services,
-		Timeout:  time.Duration(r.RunnerInfo.Timeout) * time.Second,
+		ID:          r.ID,
+		Name:        r.JobInfo.Name,
+		Image:       r.Image,
+		Services:    r.Services,
+		Credentials: r.Credentials,
+		Timeout:     time.Duration(r.RunnerInfo.Timeout) * time.Second,
 		Project: Project{
 			ID:              r.JobInfo.ProjectID,
 			NamespaceID:     r.JobInfo.NamespaceID,

@@ -15,6 +15,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/registry"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 )
 
@@ -32,12 +33,23 @@ type Plan struct {
 	Attempt string
 	// Remake counts the Pods that this attempt has made before.
 	Remake int
+	// PullsFailed counts the pull policies that have failed before in this
+	// attempt, by container.
+	PullsFailed map[string]int
+	// Logins are those to registries that the job and the runner have. The Pod
+	// gets the ones that its images need.
+	Logins registry.Logins
+	// HostArch is the architecture of the runner's host, as Go names it.
+	HostArch string
 	// Keeper is the command that keeps a container alive between stages. The
 	// container's name is added to it.
 	Keeper []string
 	// Folder is where the driver keeps scripts while a stage runs, on a
 	// volume of its own.
 	Folder string
+	// KeeperMark is the file in which the keeper of the build container says
+	// that it runs, behind an entrypoint of the image.
+	KeeperMark string
 	// Wait is how long the Pod may take to start.
 	Wait time.Duration
 	// Owner is the text of AnnotationOwner, "" for a Pod that nobody owns.
@@ -60,6 +72,11 @@ type Objects struct {
 	// Budget keeps the Pod from being evicted, nil where nobody asked for it.
 	// It is made after the Pod, and belongs to it.
 	Budget *policyv1.PodDisruptionBudget
+	// Pulls are the pull policies of each container.
+	Pulls Pulls
+	// Notes are for the reader of the job log: what of the job's wishes is not
+	// followed.
+	Notes []string
 }
 
 // Slack on top of the job's time-out, in which the runner's last stages and
@@ -85,7 +102,10 @@ func (p Plan) Build() (Objects, error) {
 		b.live,
 		b.resolve,
 		b.secure,
+		b.buildUser,
 		b.users,
+		b.entrypoint,
+		b.logins,
 		b.patch,
 		b.seal,
 		b.protect,
@@ -136,7 +156,6 @@ func (b *builder) frame() error {
 			AutomountServiceAccountToken:  &no,
 			EnableServiceLinks:            &no,
 			ServiceAccountName:            b.Settings.ServiceAccount,
-			ImagePullSecrets:              b.pullSecrets(),
 		},
 	}
 	return nil
@@ -148,7 +167,11 @@ func (b *builder) containers() error {
 	if err != nil {
 		return err
 	}
-	helper, err := b.container(job.Helper, b.Settings.HelperImage, b.Settings.HelperResources())
+	image, err := b.helperImage()
+	if err != nil {
+		return err
+	}
+	helper, err := b.container(job.Helper, image, b.Settings.HelperResources())
 	if err != nil {
 		return err
 	}
@@ -156,17 +179,9 @@ func (b *builder) containers() error {
 	return nil
 }
 
-// Image is the image of the build container, "" where there is none.
-func (p Plan) image() string {
-	if p.Job.Image.Name != "" {
-		return p.Job.Image.Name
-	}
-	return p.Settings.Image
-}
-
 func (b *builder) check() error {
-	if b.image() == "" {
-		return failure.New(failure.ImageMissing, "job %d names no image", b.Job.ID)
+	if err := b.checkImage(); err != nil {
+		return err
 	}
 	if len(b.Job.Services) > 0 {
 		return failure.New(failure.Unsupported, "the job has services (%s), which this version does not run", b.Job.Services[0].Name)
@@ -181,26 +196,26 @@ func (b *builder) check() error {
 	return nil
 }
 
-func (p Plan) container(name job.Container, image string, resources []settings.Resource) (corev1.Container, error) {
+func (b *builder) container(name job.Container, image string, resources []settings.Resource) (corev1.Container, error) {
 	requirements, err := requirements(resources)
 	if err != nil {
 		return corev1.Container{}, failure.Wrap(failure.Settings, err, "resources of the %s container", name)
 	}
+	// The helper is pulled as the job's image is, as in the kubernetes executor
+	// (executors/kubernetes/kubernetes.go, preparePullManager).
+	policy, err := b.pull(string(name), b.Job.Image)
+	if err != nil {
+		return corev1.Container{}, err
+	}
 	return corev1.Container{
 		Name:            string(name),
 		Image:           image,
-		ImagePullPolicy: pullPolicy(p.Settings.PullPolicy),
-		Command:         append(append([]string{}, p.Keeper...), string(name)),
+		ImagePullPolicy: policy,
+		Command:         append(append([]string{}, b.Keeper...), string(name)),
 		Resources:       requirements,
+		// A container that does not start says why in its log, if anywhere.
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}, nil
-}
-
-func pullPolicy(policy string) corev1.PullPolicy {
-	return map[string]corev1.PullPolicy{
-		"always":         corev1.PullAlways,
-		"if-not-present": corev1.PullIfNotPresent,
-		"never":          corev1.PullNever,
-	}[policy]
 }
 
 // resourceNames maps the settings' names to Kubernetes' own.
@@ -241,14 +256,6 @@ func requirements(resources []settings.Resource) (corev1.ResourceRequirements, e
 		}
 	}
 	return r, nil
-}
-
-func (p Plan) pullSecrets() []corev1.LocalObjectReference {
-	var secrets []corev1.LocalObjectReference
-	for _, name := range p.Settings.ImagePullSecrets {
-		secrets = append(secrets, corev1.LocalObjectReference{Name: name})
-	}
-	return secrets
 }
 
 // expires is when the Pod has no business any more, even if it took all the

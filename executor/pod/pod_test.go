@@ -37,7 +37,7 @@ func plan() pod.Plan {
 			Namespace: "ci", ServiceAccount: "jobs",
 			PodLabels:      map[string]string{"team": "platform"},
 			PodAnnotations: map[string]string{"contact": "platform@example.com"},
-			Images:         settings.Images{HelperImage: "helper:19", PullPolicy: "if-not-present", ImagePullSecrets: []string{"login"}},
+			Images:         settings.Images{HelperImage: "helper:19", PullPolicy: settings.List{"if-not-present"}, ImagePullSecrets: []string{"login"}},
 			Scheduling:     settings.Scheduling{NodeSelector: map[string]string{"kubernetes.io/arch": "amd64"}},
 			Resources: settings.Resources{
 				CPURequest: "500m", CPULimit: "2", MemoryLimit: "2Gi", EphemeralStorageLimit: "10Gi", HelperMemoryRequest: "128Mi",

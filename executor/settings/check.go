@@ -20,6 +20,7 @@ func (s Settings) check() error {
 		s.Job.check(),
 		atLeast("wait.node", s.Wait.Node, time.Second),
 		atLeast("wait.start", s.Wait.Start, time.Second),
+		atLeast("wait.registry", s.Wait.Registry, 0),
 		atLeast("wait.reach", s.Wait.Reach, time.Second),
 		atLeast("run.cancel_grace", s.Run.CancelGrace, 0),
 		atLeast("run.node_lost", s.Run.NodeLost, time.Second),

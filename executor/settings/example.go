@@ -45,9 +45,8 @@ func writeKey(b *strings.Builder, key Key) {
 
 // required names the keys without which Parse refuses a file.
 var required = map[string]bool{
-	"cluster.url":             true,
-	"cluster.ca_file":         true,
-	"cluster.cert_file":       true,
-	"cluster.key_file":        true,
-	"kubernetes.helper_image": true,
+	"cluster.url":       true,
+	"cluster.ca_file":   true,
+	"cluster.cert_file": true,
+	"cluster.key_file":  true,
 }

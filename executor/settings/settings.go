@@ -57,9 +57,10 @@ type Job struct {
 
 // Wait holds the budget of each phase of prepare.
 type Wait struct {
-	Node  Duration `toml:"node" default:"15m" doc:"Until a node takes the Pod: the boot of a node, and the queue when all are busy."`
-	Start Duration `toml:"start" default:"15m" doc:"From then until the containers run: mostly the pull of the images."`
-	Reach Duration `toml:"reach" default:"2m" doc:"From then until a command runs in the Pod: the node's connection to the cluster."`
+	Node     Duration `toml:"node" default:"15m" doc:"Until a node takes the Pod: the boot of a node, and the queue when all are busy."`
+	Start    Duration `toml:"start" default:"15m" doc:"From then until the containers run: mostly the pull of the images."`
+	Registry Duration `toml:"registry" default:"5m" doc:"How long an image is asked for again whose registry does not answer, fails, or allows no more pulls. It counts within start."`
+	Reach    Duration `toml:"reach" default:"2m" doc:"From then until a command runs in the Pod: the node's connection to the cluster."`
 }
 
 // Run is how a stage is watched and ended.

@@ -102,7 +102,7 @@ func TestRefusals(t *testing.T) {
 		// want are parts of the error.
 		want []string
 	}{
-		{"empty file", "", []string{"cluster.url is not set", "cluster.ca_file is not set", "kubernetes.helper_image is not set"}},
+		{"empty file", "", []string{"cluster.url is not set", "cluster.ca_file is not set"}},
 		{"mistyped key", minimal + "namspace = \"x\"", []string{"line 9", `"kubernetes.namspace"`, `did you mean "kubernetes.namespace"?`}},
 		{"key in the wrong table", minimal + "poll = \"5s\"", []string{`did you mean "run.poll"?`}},
 		{"mistyped table", minimal + "[wiat]\nnode = \"1m\"", []string{`did you mean "wait`}},

@@ -36,6 +36,10 @@ type Problem struct {
 	Kind Kind
 	// Reason and Message are the kubelet's words.
 	Reason, Message string
+	// Ended is whether the container has run, or tried to; then ExitCode is how
+	// that ended.
+	Ended    bool
+	ExitCode int32
 }
 
 // Kind sorts the problems of a container by what can be done about them.
@@ -45,8 +49,22 @@ const (
 	// Passing may mend itself: a registry that does not answer, a network
 	// that is not up yet.
 	Passing Kind = iota
-	// PullDenied: the registry does not have the image or does not give it.
+	// ImageMissing: the registry does not have the image.
+	ImageMissing
+	// PullDenied: the registry does not give the image to whoever asks.
 	PullDenied
+	// ImageInvalid: the image's name is not one.
+	ImageInvalid
+	// ImageAbsent: the node does not have the image and may not pull it.
+	ImageAbsent
+	// ImagePlatform: the image is for other machines than the node.
+	ImagePlatform
+	// RegistryDown: the registry does not answer or is not well.
+	RegistryDown
+	// RegistryLimit: the registry gives no more for now.
+	RegistryLimit
+	// PullFailing: the image cannot be pulled, for a reason that may pass.
+	PullFailing
 	// NotStartable: the image is there and its container cannot start.
 	NotStartable
 	// OutOfMemory: the kernel ended the container at its memory limit.
@@ -103,13 +121,14 @@ func allRunning(pod *corev1.Pod) bool {
 		return false
 	}
 	return !slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
-		return c.State.Running == nil
+		// Started is false while a startup probe has not passed yet.
+		return c.State.Running == nil || c.Started != nil && !*c.Started
 	})
 }
 
 func anyEnded(all []Problem) bool {
 	return slices.ContainsFunc(all, func(p Problem) bool {
-		return p.Kind == NotStartable || p.Kind == OutOfMemory || p.Kind == Exited
+		return p.Kind == NotStartable || p.Kind == ImagePlatform || p.Kind == OutOfMemory || p.Kind == Exited
 	})
 }
 
@@ -139,10 +158,12 @@ func problemsOf(c corev1.ContainerStatus) []Problem {
 
 func terminated(c corev1.ContainerStatus) Problem {
 	t := c.State.Terminated
-	p := Problem{Container: c.Name, Image: c.Image, Kind: Exited, Reason: t.Reason, Message: t.Message}
+	p := Problem{Container: c.Name, Image: c.Image, Kind: Exited, Reason: t.Reason, Message: t.Message, Ended: true, ExitCode: t.ExitCode}
 	switch {
 	case t.Reason == "OOMKilled":
 		p.Kind = OutOfMemory
+	case otherMachine(t.Message):
+		p.Kind = ImagePlatform
 	case t.Reason == "StartError" || t.Reason == "ContainerCannotRun":
 		p.Kind = NotStartable
 	}
@@ -155,42 +176,21 @@ func terminated(c corev1.ContainerStatus) Problem {
 // waitingKind sorts the reasons that the kubelet gives for a waiting container
 // (pkg/kubelet/images/types.go, pkg/kubelet/kuberuntime in Kubernetes).
 func waitingKind(reason, message string) Kind {
+	if pulling(reason) {
+		return pullKind(reason, message)
+	}
 	switch reason {
-	case "InvalidImageName", "ErrImageNeverPull":
-		return PullDenied
-	case "ErrImagePull", "ImagePullBackOff":
-		if pullIsFinal(message) {
-			return PullDenied
-		}
 	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff":
 		// A busy node lets the creation time out, and then trips over the name
 		// that the first try took; the kubelet mends both.
-		if !strings.Contains(message, "context deadline exceeded") && !strings.Contains(message, "is reserved for") {
+		switch {
+		case otherMachine(message):
+			return ImagePlatform
+		case !strings.Contains(message, "context deadline exceeded") && !strings.Contains(message, "is reserved for"):
 			return NotStartable
 		}
 	}
 	return Passing
-}
-
-// pullIsFinal tells a registry's "no" from a registry that is not well. The
-// words are those of containerd and of the registry API's error codes.
-func pullIsFinal(message string) bool {
-	message = strings.ToLower(message)
-	for _, passing := range []string{"toomanyrequests", "too many requests", "429", "timeout", "connection refused", "no such host", "server error", "service unavailable"} {
-		if strings.Contains(message, passing) {
-			return false
-		}
-	}
-	for _, final := range []string{
-		"not found", "manifest unknown", "name unknown", "repository does not exist",
-		"unauthorized", "authorization failed", "authentication required", "pull access denied", "denied", "forbidden",
-		"no match for platform", "invalid reference format", "unsupported media type",
-	} {
-		if strings.Contains(message, final) {
-			return true
-		}
-	}
-	return false
 }
 
 func waitReason(all []Problem) string {

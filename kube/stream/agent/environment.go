@@ -11,8 +11,8 @@ import (
 // environment is what the shell starts with: the container's own, mended where
 // a script could not work with it. The script's own exports come after it.
 func (v *supervisor) environment() []string {
-	env := withPath(os.Environ(), v.request.Path)
-	root := filepath.Dir(filepath.Dir(string(v.folder)))
+	root := v.folder.root()
+	env := withPath(containerEnvironment(root, "/proc", os.Environ()), v.request.Path)
 	env = withFolder(env, "HOME", "", filepath.Join(root, "home-"+strconv.Itoa(os.Getuid())))
 	env = withFolder(env, "TMPDIR", defaultTemp, filepath.Join(root, "tmp-"+strconv.Itoa(os.Getuid())))
 	return trustingGit(env)
