@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // defaultTimeout is what the runner takes where GitLab names no job time-out
@@ -21,8 +22,14 @@ type Job struct {
 	Image    Image
 	Services []Image
 	Timeout  time.Duration
-	Project  Project
-	Git      Git
+	// Variables are the job's variables as GitLab sent them: not expanded, and
+	// several of one name where one overrides another.
+	Variables []Variable
+	// Secrets are the variables that the runner fetches from elsewhere, and
+	// whether each is a file.
+	Secrets map[string]bool
+	Project Project
+	Git     Git
 	// Steps are the names of the job's steps in their order.
 	Steps []string
 
@@ -41,9 +48,24 @@ type Job struct {
 
 // Image is a container image that the job names.
 type Image struct {
-	Name         string   `json:"name"`
-	Alias        string   `json:"alias"`
-	PullPolicies []string `json:"pull_policy"`
+	Name         string     `json:"name"`
+	Alias        string     `json:"alias"`
+	Command      []string   `json:"command"`
+	Entrypoint   []string   `json:"entrypoint"`
+	Ports        []Port     `json:"ports"`
+	Variables    []Variable `json:"variables"`
+	PullPolicies []string   `json:"pull_policy"`
+}
+
+// Port is a port of a service that GitLab shows to people (web IDE).
+type Port struct {
+	Number int32 `json:"number"`
+}
+
+// Aliases are the names in Alias, which blanks and commas part
+// (common/spec/spec.go:336).
+func (i Image) Aliases() []string {
+	return strings.FieldsFunc(i.Alias, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 }
 
 // Project is the GitLab project of the job.
@@ -81,8 +103,12 @@ type response struct {
 	Steps []struct {
 		Name string `json:"name"`
 	} `json:"steps"`
-	Image    Image   `json:"image"`
-	Services []Image `json:"services"`
+	Image     Image      `json:"image"`
+	Services  []Image    `json:"services"`
+	Variables []Variable `json:"variables"`
+	Secrets   map[string]struct {
+		File *bool `json:"file"`
+	} `json:"secrets"`
 }
 
 // ErrNoID is the error of a job file without a job id: it is not a job, or it
@@ -100,11 +126,12 @@ func Parse(data []byte, env Environment) (Job, error) {
 		return Job{}, fmt.Errorf("reading the job response: %w", ErrNoID)
 	}
 	j := Job{
-		ID:       r.ID,
-		Name:     r.JobInfo.Name,
-		Image:    r.Image,
-		Services: r.Services,
-		Timeout:  time.Duration(r.RunnerInfo.Timeout) * time.Second,
+		ID:        r.ID,
+		Name:      r.JobInfo.Name,
+		Image:     r.Image,
+		Services:  r.Services,
+		Variables: r.Variables,
+		Timeout:   time.Duration(r.RunnerInfo.Timeout) * time.Second,
 		Project: Project{
 			ID:              r.JobInfo.ProjectID,
 			NamespaceID:     r.JobInfo.NamespaceID,
@@ -126,6 +153,13 @@ func Parse(data []byte, env Environment) (Job, error) {
 	}
 	if j.Timeout <= 0 {
 		j.Timeout = defaultTimeout
+	}
+	for name, secret := range r.Secrets {
+		if j.Secrets == nil {
+			j.Secrets = map[string]bool{}
+		}
+		// A secret is a file unless it says otherwise (common/spec/spec.go).
+		j.Secrets[name] = secret.File == nil || *secret.File
 	}
 	for _, step := range r.Steps {
 		j.Steps = append(j.Steps, step.Name)

@@ -51,6 +51,10 @@ type Objects struct {
 	// Secrets are made before the Pod, and belong to it once it is there: they
 	// go with it.
 	Secrets []*corev1.Secret
+	// Services are the job's services, whose containers are in the Pod.
+	Services []Service
+	// Notes are what the job's author should know of how the Pod came out.
+	Notes []string
 }
 
 // Slack on top of the job's time-out, in which the runner's last stages and
@@ -76,6 +80,7 @@ func (p Plan) Build() (Objects, error) {
 		b.check,
 		b.frame,
 		b.containers,
+		b.services,
 		b.schedule,
 	} {
 		if err := step(); err != nil {
@@ -153,9 +158,6 @@ func (b *builder) check() error {
 	if b.image() == "" {
 		return failure.New(failure.ImageMissing, "job %d names no image", b.Job.ID)
 	}
-	if len(b.Job.Services) > 0 {
-		return failure.New(failure.Unsupported, "the job has services (%s), which this version does not run", b.Job.Services[0].Name)
-	}
 	for _, names := range []map[string]string{b.Settings.PodLabels, b.Settings.PodAnnotations} {
 		for name := range names {
 			if Protected(name) {
@@ -205,12 +207,17 @@ func (p Plan) container(name job.Container, image string, resources []settings.R
 			{Name: cacheVolume, MountPath: p.CacheDir},
 			{Name: driverVolume, MountPath: p.Folder},
 		},
-		SecurityContext: &corev1.SecurityContext{Capabilities: &corev1.Capabilities{
-			// As the kubernetes executor does
-			// (executors/kubernetes/kubernetes.go, defaultCapDrop).
-			Drop: []corev1.Capability{"NET_RAW"},
-		}},
+		SecurityContext: securityContext(),
 	}, nil
+}
+
+// securityContext is what a container may do.
+func securityContext() *corev1.SecurityContext {
+	return &corev1.SecurityContext{Capabilities: &corev1.Capabilities{
+		// As the kubernetes executor does
+		// (executors/kubernetes/kubernetes.go, defaultCapDrop).
+		Drop: []corev1.Capability{"NET_RAW"},
+	}}
 }
 
 func pullPolicy(policy string) corev1.PullPolicy {

@@ -19,6 +19,7 @@ type Kubernetes struct {
 	Images
 	Scheduling
 	Resources
+	ServiceContainers
 }
 
 func (k Kubernetes) check() error {
@@ -35,5 +36,6 @@ func (k Kubernetes) check() error {
 	all = append(all, k.Images.check()...)
 	all = append(all, k.Scheduling.check()...)
 	all = append(all, k.Resources.check()...)
+	all = append(all, k.ServiceContainers.check()...)
 	return errors.Join(all...)
 }

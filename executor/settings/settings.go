@@ -52,9 +52,10 @@ type Job struct {
 
 // Wait holds the budget of each phase of prepare.
 type Wait struct {
-	Node  Duration `toml:"node" default:"15m" doc:"Until a node takes the Pod: the boot of a node, and the queue when all are busy."`
-	Start Duration `toml:"start" default:"15m" doc:"From then until the containers run: mostly the pull of the images."`
-	Reach Duration `toml:"reach" default:"2m" doc:"From then until a command runs in the Pod: the node's connection to the cluster."`
+	Node     Duration `toml:"node" default:"15m" doc:"Until a node takes the Pod: the boot of a node, and the queue when all are busy."`
+	Start    Duration `toml:"start" default:"15m" doc:"From then until the containers run: mostly the pull of the images."`
+	Reach    Duration `toml:"reach" default:"2m" doc:"From then until a command runs in the Pod: the node's connection to the cluster."`
+	Services Duration `toml:"services" default:"5m" doc:"From then until every service with the variable HEALTHCHECK_TCP_PORT answers at its port."`
 }
 
 // Run is how a stage is watched and ended.

@@ -17,7 +17,8 @@ const (
 	Unscheduled Phase = iota
 	// Starting: a node has it, and pulls images or starts containers.
 	Starting
-	// Running: every container runs. Commands may not reach it yet.
+	// Running: every container that is needed runs, and the others have run at
+	// least. Commands may not reach it yet.
 	Running
 	// Ended: it will not run any more.
 	Ended
@@ -36,6 +37,9 @@ type Problem struct {
 	Kind Kind
 	// Reason and Message are the kubelet's words.
 	Reason, Message string
+	// Ended is whether the container has ended, with Code.
+	Ended bool
+	Code  int32
 }
 
 // Kind sorts the problems of a container by what can be done about them.
@@ -60,27 +64,37 @@ type State struct {
 	Phase    Phase
 	Node     string
 	Problems []Problem
+	// Over are the containers that have ended and are not needed.
+	Over []Problem
 	// Detail is why the Pod waits or ended, in the cluster's words; "" where
 	// it says nothing.
 	Detail string
 }
 
-// StateOf reads the status of a Pod.
-func StateOf(pod *corev1.Pod) State {
-	s := State{Node: pod.Spec.NodeName, Problems: problems(pod)}
+// StateOf reads the status of a Pod. The containers named as needed have to
+// run; the others may end by themselves. Without any name all are needed.
+func StateOf(pod *corev1.Pod, needed ...string) State {
+	s := State{Node: pod.Spec.NodeName}
+	for _, p := range problems(pod) {
+		if ends := p.Ended && len(needed) > 0 && !slices.Contains(needed, p.Container); ends {
+			s.Over = append(s.Over, p)
+		} else {
+			s.Problems = append(s.Problems, p)
+		}
+	}
 	switch {
 	case pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:
 		s.Phase = Ended
-		s.Detail = endReason(pod)
+		s.Detail = endReason(pod, s)
 	case pod.Spec.NodeName == "":
 		s.Phase = Unscheduled
 		s.Detail = conditionMessage(pod, corev1.PodScheduled)
-	case allRunning(pod):
+	case s.allRunning(pod):
 		s.Phase = Running
 	case anyEnded(s.Problems):
 		// The kubelet is slower to say so of the Pod than of its container.
 		s.Phase = Ended
-		s.Detail = endReason(pod)
+		s.Detail = endReason(pod, s)
 	default:
 		s.Phase = Starting
 		s.Detail = waitReason(s.Problems)
@@ -98,12 +112,13 @@ func (s State) Find(kinds ...Kind) *Problem {
 	return nil
 }
 
-func allRunning(pod *corev1.Pod) bool {
+func (s State) allRunning(pod *corev1.Pod) bool {
 	if pod.Status.Phase != corev1.PodRunning || len(pod.Status.ContainerStatuses) < len(pod.Spec.Containers) {
 		return false
 	}
 	return !slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
-		return c.State.Running == nil
+		over := slices.ContainsFunc(s.Over, func(p Problem) bool { return p.Container == c.Name })
+		return c.State.Running == nil && !over
 	})
 }
 
@@ -129,7 +144,7 @@ func problems(pod *corev1.Pod) []Problem {
 
 func terminated(c corev1.ContainerStatus) Problem {
 	t := c.State.Terminated
-	p := Problem{Container: c.Name, Image: c.Image, Kind: Exited, Reason: t.Reason, Message: t.Message}
+	p := Problem{Container: c.Name, Image: c.Image, Kind: Exited, Reason: t.Reason, Message: t.Message, Ended: true, Code: t.ExitCode}
 	switch {
 	case t.Reason == "OOMKilled":
 		p.Kind = OutOfMemory
@@ -193,14 +208,14 @@ func waitReason(all []Problem) string {
 // endReason says why a Pod ended. Evicted Pods sometimes have no reason of
 // their own (kubernetes/kubernetes#105467); then the condition that announced
 // the disruption or a container's end tells.
-func endReason(pod *corev1.Pod) string {
+func endReason(pod *corev1.Pod, s State) string {
 	if pod.Status.Reason != "" || pod.Status.Message != "" {
 		return joinReason(pod.Status.Reason, pod.Status.Message)
 	}
 	if text := conditionMessage(pod, corev1.DisruptionTarget); text != "" {
 		return text
 	}
-	for _, p := range problems(pod) {
+	for _, p := range slices.Concat(s.Problems, s.Over) {
 		return joinReason(p.Reason+" (container "+p.Container+")", p.Message)
 	}
 	return ""
