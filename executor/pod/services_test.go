@@ -302,3 +302,32 @@ func TestServiceVariablesInSecrets(t *testing.T) {
 		t.Errorf("notes %q, want one on NO NAME", built.Notes)
 	}
 }
+
+func TestServiceClash(t *testing.T) {
+	all := services(t,
+		job.Image{Name: "redis:7", Alias: "one"}, job.Image{Name: "redis:7", Alias: "two"}, job.Image{Name: "nginx"},
+		job.Image{Name: "a", Variables: []job.Variable{{Key: "HEALTHCHECK_TCP_PORT", Value: "80"}}},
+		job.Image{Name: "b", Variables: []job.Variable{{Key: "HEALTHCHECK_TCP_PORT", Value: "80"}}})
+	inUse := []string{"starting", "bind: Address already in use"}
+	for _, test := range []struct {
+		service int
+		lines   []string
+		names   []string
+	}{
+		{0, []string{"out of memory"}, nil},
+		{0, inUse, []string{"redis-one", "redis-two", "one network"}},
+		{1, []string{"Error: listen EADDRINUSE: :::6379"}, []string{"redis-two", "redis-one"}},
+		{2, inUse, []string{"nginx", "one network"}},
+		{3, inUse, []string{"service a ", "that of b"}},
+	} {
+		got := all[test.service].Clash(all, test.lines)
+		if (got == "") != (test.names == nil) {
+			t.Errorf("service %d with %q: %q", test.service, test.lines, got)
+		}
+		for _, name := range test.names {
+			if !strings.Contains(got, name) {
+				t.Errorf("%q does not name %s", got, name)
+			}
+		}
+	}
+}

@@ -56,14 +56,14 @@ func (c *Client) LastLines(ctx context.Context, ref Ref, container string, n int
 	return lines, nil
 }
 
-// ReadLog gives the lines of a container's log from a place on, each once, and
-// moves the place on behind each line that take has accepted. With follow it goes
-// on while the container runs. It ends without an error where the log ends, and
-// otherwise with the error of take, of ctx or of the connection; then it can be
-// called again with the place that it has left.
-func (c *Client) ReadLog(ctx context.Context, ref Ref, container string, place *LogPlace, follow bool, take func(LogLine) error) error {
+// ReadLog gives the lines of a container's log from a place on, each once and
+// with the place behind it. With follow it goes on while the container runs. It
+// ends without an error where the log ends, and otherwise with the error of take,
+// of ctx or of the connection; a later call goes on at the place that take was
+// given last.
+func (c *Client) ReadLog(ctx context.Context, ref Ref, container string, from LogPlace, follow bool, take func(line LogLine, next LogPlace) error) error {
 	options := corev1.PodLogOptions{Container: container, Follow: follow}
-	if since, set := place.since(); set {
+	if since, set := from.since(); set {
 		options.SinceTime = &metav1.Time{Time: since}
 	}
 	body, err := c.log(ctx, ref, options)
@@ -71,16 +71,13 @@ func (c *Client) ReadLog(ctx context.Context, ref Ref, container string, place *
 		return fmt.Errorf("reading the log of container %s of Pod %s: %w", container, ref, err)
 	}
 	defer body.Close() //nolint:errcheck // it was read
-	resume := place.resume()
+	resume := from.resume()
 	return readLog(body, func(line LogLine) error {
 		if resume.known(line) {
 			return nil
 		}
-		if err := take(line); err != nil {
-			return err
-		}
-		place.pass(line)
-		return nil
+		from.pass(line)
+		return take(line, from)
 	})
 }
 
