@@ -12,8 +12,9 @@ type files interface {
 	WriteFile(name string, data []byte) error
 }
 
-// bootsFile holds the boots of late, a line each, in milliseconds, newest last.
-const bootsFile = "boots"
+// bootsFile, with the cluster's identity behind it, holds the boots of late, a
+// line each, in milliseconds, newest last.
+const bootsFile = "boots-"
 
 // keptBoots is how many boots are kept.
 const keptBoots = 20
@@ -21,14 +22,18 @@ const keptBoots = 20
 // history remembers how long nodes took to boot. Without a folder it remembers
 // nothing; what cannot be read or written costs a figure in the job log and no
 // more.
-type history struct{ files files }
+type history struct {
+	files files
+	// cluster is the identity of the cluster.
+	cluster string
+}
 
 // Boots are the boots of late, oldest first.
 func (h history) Boots() []time.Duration {
 	if h.files == nil {
 		return nil
 	}
-	text, err := h.files.ReadFile(bootsFile)
+	text, err := h.files.ReadFile(bootsFile + h.cluster)
 	if err != nil {
 		return nil
 	}
@@ -51,5 +56,5 @@ func (h history) Add(boot time.Duration) {
 	for _, b := range boots[max(0, len(boots)-keptBoots):] {
 		text.WriteString(strconv.FormatInt(b.Milliseconds(), 10) + "\n")
 	}
-	_ = h.files.WriteFile(bootsFile, []byte(text.String()))
+	_ = h.files.WriteFile(bootsFile+h.cluster, []byte(text.String()))
 }

@@ -90,7 +90,7 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 		host:      p.Host,
 		state:     p.State,
 		stateErr:  p.StateErr,
-		history:   history{p.State},
+		history:   history{p.State, c.Identity()},
 		cluster:   c,
 		pods:      pods.NewClient(c, requestBudget),
 		nodes:     capacity.NewNodes(c, requestBudget),

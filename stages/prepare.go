@@ -30,6 +30,9 @@ func (d *Driver) Prepare(ctx context.Context) error {
 		return err
 	}
 	objects, err := plan.Build()
+	if err == nil {
+		err = d.checkSize(&objects.Pod.Spec)
+	}
 	if err != nil {
 		return err
 	}
@@ -117,6 +120,7 @@ func (d *Driver) noteBoot(ctx context.Context, running *corev1.Pod, waited time.
 	health, err := d.nodes.Health(ctx, running.Spec.NodeName)
 	if err == nil && health.Joined.After(running.CreationTimestamp.Time) {
 		d.history.Add(waited)
+		d.history.AddSize(d.clock.Now(), health.Allocatable)
 	}
 }
 

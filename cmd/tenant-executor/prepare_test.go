@@ -143,6 +143,13 @@ func TestPrepareFailures(t *testing.T) {
 		}, buildCode, 0, []string{using,
 			`ERROR: the job's Pod: creating Pod ci/POD: pods "x" is forbidden: exceeded quota: team, requested: pods=1, used: pods=10, limited: pods=10`,
 			"The message is the cluster's own; a setting of the [kubernetes] section or a quota causes it."}},
+		{"more than a node has", func(h *harness, _ *programs) {
+			h.settings["tenant.node_cpu"] = "2"
+			h.settings["kubernetes.cpu_request"] = "2500m"
+			h.settings["kubernetes.memory_request"] = "64Gi"
+		}, buildCode, 0, []string{
+			"ERROR: the job's containers ask for 2500m of cpu, and the largest node has 2",
+			"Ask for less. If nodes are larger by now, the operator can say so by node_cpu, node_memory and node_ephemeral_storage in [tenant]."}},
 		{"no namespace", func(h *harness, _ *programs) {
 			h.server.Fail(-1, "create", "pods", status(http.StatusNotFound, metav1.StatusReasonNotFound, `namespaces "ci" not found`))
 		}, systemCode, 0, []string{using,

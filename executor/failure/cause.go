@@ -18,6 +18,7 @@ const (
 	ServiceUnusable Cause = "service_unusable"
 	ServiceSilent   Cause = "service_silent"
 	PodRefused      Cause = "pod_refused"
+	Oversized       Cause = "oversized"
 	Cancelled       Cause = "cancelled"
 	Interrupted     Cause = "interrupted"
 	Detached        Cause = "detached"
@@ -77,6 +78,8 @@ func Causes() []Description {
 			"Check the port and what the service last said. The operator can raise wait.services if it only needs longer."},
 		{PodRefused, Build, "The cluster does not accept the job's Pod as it is defined.",
 			"The message is the cluster's own; a setting of the [kubernetes] section or a quota causes it."},
+		{Oversized, Build, "The job asks for more than any node of the cluster has.",
+			"Ask for less. If nodes are larger by now, the operator can say so by node_cpu, node_memory and node_ephemeral_storage in [tenant]."},
 		{Cancelled, Build, "The runner ended the stage: the job was cancelled or ran out of time.", ""},
 		{Interrupted, System, "The runner ended config or prepare before it was done.", ""},
 		{Detached, System, "A person ended attach; the stage goes on.", ""},

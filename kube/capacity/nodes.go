@@ -81,6 +81,8 @@ type Health struct {
 	Since time.Time
 	// Joined is when the node joined the cluster.
 	Joined time.Time
+	// Allocatable is what Pods can have of the node.
+	Allocatable corev1.ResourceList
 }
 
 // Health reads one node, once.
@@ -99,7 +101,7 @@ func (n *Nodes) Health(ctx context.Context, name string) (Health, error) {
 
 func healthOf(node *corev1.Node) Health {
 	joined := node.CreationTimestamp.Time
-	h := Health{Exists: true, Reason: "the node has not reported in yet", Since: joined, Joined: joined}
+	h := Health{Exists: true, Reason: "the node has not reported in yet", Since: joined, Joined: joined, Allocatable: node.Status.Allocatable}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			h.Ready = c.Status == corev1.ConditionTrue
