@@ -35,7 +35,7 @@ func (d *Driver) Attach(ctx context.Context, stage string, out io.Writer) error 
 
 	following, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go d.guard(following, cancel, ref, s.Container)
+	go d.guard(following, cancel, ref, s.Container, nil)
 	status, err := d.follower().Run(following, s, nil)
 	switch {
 	case ctx.Err() != nil:

@@ -95,7 +95,7 @@ func (d *Driver) start(ctx context.Context, created *corev1.Pod, pull func(conta
 
 func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull func(container string) time.Duration) error {
 	budgets := pods.Budgets{Node: d.settings.Wait.Node.Value(), Start: d.settings.Wait.Start.Value(), Pull: pull}
-	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, d.narrator(created))
+	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, d.narrator(created), stageContainers()...)
 	if err != nil {
 		return d.awaitFailure(ctx, err)
 	}
@@ -107,6 +107,9 @@ func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull fun
 	d.log.Info("Pod %s runs on node %s (waited %s for the node, %s for the start, %s until it was reached)",
 		running.Name, running.Spec.NodeName,
 		joblog.Duration(timing.Node), joblog.Duration(timing.Start), joblog.Duration(d.clock.Now().Sub(from)))
+	if err := d.awaitServices(ctx, running); err != nil {
+		return err
+	}
 	// Last, since the end of the placeholder is work for the job's node.
 	d.releaseWarm(ctx)
 	return nil
@@ -206,6 +209,8 @@ func containerFailure(p pods.Problem) error {
 		return failure.New(failure.PodLost, "container %s ended by itself: %s: %s", p.Container, p.Reason, p.Message)
 	case p.Container == string(job.Helper) && p.Kind != pods.OutOfMemory:
 		cause = failure.HelperUnusable
+	case p.Container != string(job.Build) && p.Kind == pods.NotStartable:
+		cause = failure.ServiceUnusable
 	}
 	f := failure.New(cause, "container %s with image %s: %s: %s", p.Container, p.Image, p.Reason, p.Message)
 	if p.Kind == pods.OutOfMemory {

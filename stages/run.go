@@ -121,14 +121,21 @@ func (d *Driver) follow(ctx context.Context, ref pods.Ref, s stream.Stage, hurry
 	defer cancel(nil)
 	stop := make(chan time.Duration)
 	done := make(chan stageEnd, 1)
+	var services *attendance
+	services, s.Output = d.attend(following, ref, s.Output)
 	go func() {
 		status, err := d.follower().Run(following, s, stop)
 		done <- stageEnd{status, err}
 	}()
-	go d.guard(following, cancel, ref, s.Container)
+	go d.guard(following, cancel, ref, s.Container, services)
 	go d.stopOn(ctx, following, stop, hurry, cancel)
 
 	r := d.awaitEnd(following, done)
+	limit := lookBudget
+	if r.err != nil || ctx.Err() != nil {
+		limit = letGo // the cluster may be gone, or the runner waits
+	}
+	services.end(following, limit)
 	switch {
 	case ctx.Err() != nil && r.err != nil:
 		return failure.Wrap(failure.Cancelled, r.err, "the runner ended the stage; it is not known whether the script's processes have ended")

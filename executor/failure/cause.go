@@ -7,43 +7,45 @@ type Cause string
 // Every kind of failure that a stage can end with. What each means, its class
 // and its remedy stand in the table below.
 const (
-	ScriptFailed   Cause = "script_failed"
-	OutOfMemory    Cause = "out_of_memory"
-	JobInvalid     Cause = "job_invalid"
-	Unsupported    Cause = "unsupported"
-	ImageMissing   Cause = "image_missing"
-	ImagePull      Cause = "image_pull"
-	ImageDenied    Cause = "image_denied"
-	ImageInvalid   Cause = "image_invalid"
-	ImageAbsent    Cause = "image_absent"
-	ImagePlatform  Cause = "image_platform"
-	ImageStalled   Cause = "image_stalled"
-	RegistryDown   Cause = "registry_down"
-	RegistryLimit  Cause = "registry_limit"
-	NotAllowed     Cause = "not_allowed"
-	ImageUnusable  Cause = "image_unusable"
-	HelperUnusable Cause = "helper_unusable"
-	PodRefused     Cause = "pod_refused"
-	Oversized      Cause = "oversized"
-	Cancelled      Cause = "cancelled"
-	Interrupted    Cause = "interrupted"
-	Detached       Cause = "detached"
-	NoStage        Cause = "no_stage"
-	Settings       Cause = "settings"
-	Contract       Cause = "contract"
-	ClusterUnknown Cause = "cluster_unknown"
-	Credentials    Cause = "credentials"
-	Access         Cause = "access"
-	Unreachable    Cause = "unreachable"
-	NoNode         Cause = "no_node"
-	StartTimeout   Cause = "start_timeout"
-	ReachTimeout   Cause = "reach_timeout"
-	PodLost        Cause = "pod_lost"
-	NodeLost       Cause = "node_lost"
-	ConnectionLost Cause = "connection_lost"
-	StageLost      Cause = "stage_lost"
-	DiskFull       Cause = "disk_full"
-	Internal       Cause = "internal"
+	ScriptFailed    Cause = "script_failed"
+	OutOfMemory     Cause = "out_of_memory"
+	JobInvalid      Cause = "job_invalid"
+	Unsupported     Cause = "unsupported"
+	ImageMissing    Cause = "image_missing"
+	ImagePull       Cause = "image_pull"
+	ImageDenied     Cause = "image_denied"
+	ImageInvalid    Cause = "image_invalid"
+	ImageAbsent     Cause = "image_absent"
+	ImagePlatform   Cause = "image_platform"
+	ImageStalled    Cause = "image_stalled"
+	RegistryDown    Cause = "registry_down"
+	RegistryLimit   Cause = "registry_limit"
+	NotAllowed      Cause = "not_allowed"
+	ImageUnusable   Cause = "image_unusable"
+	HelperUnusable  Cause = "helper_unusable"
+	ServiceUnusable Cause = "service_unusable"
+	ServiceSilent   Cause = "service_silent"
+	PodRefused      Cause = "pod_refused"
+	Oversized       Cause = "oversized"
+	Cancelled       Cause = "cancelled"
+	Interrupted     Cause = "interrupted"
+	Detached        Cause = "detached"
+	NoStage         Cause = "no_stage"
+	Settings        Cause = "settings"
+	Contract        Cause = "contract"
+	ClusterUnknown  Cause = "cluster_unknown"
+	Credentials     Cause = "credentials"
+	Access          Cause = "access"
+	Unreachable     Cause = "unreachable"
+	NoNode          Cause = "no_node"
+	StartTimeout    Cause = "start_timeout"
+	ReachTimeout    Cause = "reach_timeout"
+	PodLost         Cause = "pod_lost"
+	NodeLost        Cause = "node_lost"
+	ConnectionLost  Cause = "connection_lost"
+	StageLost       Cause = "stage_lost"
+	DiskFull        Cause = "disk_full"
+	Internal        Cause = "internal"
 )
 
 // Description is a row of the table of causes.
@@ -88,6 +90,10 @@ func Causes() []Description {
 			"The image needs a shell (sh) and sleep, for the architecture of the node. With FF_KUBERNETES_HONOR_ENTRYPOINT its entrypoint has to run what it is given as arguments."},
 		{HelperUnusable, Build, "The helper image lacks what every job needs.",
 			"The operator has to set helper_image to GitLab's gitlab-runner-helper image of the runner's version."},
+		{ServiceUnusable, Build, "The container of a service does not start.",
+			"Check the service's image, entrypoint and command in .gitlab-ci.yml."},
+		{ServiceSilent, Build, "A service did not answer at its HEALTHCHECK_TCP_PORT.",
+			"Check the port and what the service last said. The operator can raise wait.services if it only needs longer."},
 		{PodRefused, Build, "The cluster does not accept the job's Pod as it is defined.",
 			"The message is the cluster's own; a setting of the [kubernetes] section or a quota causes it."},
 		{Oversized, Build, "The job asks for more than any node of the cluster has.",

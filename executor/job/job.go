@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // defaultTimeout is what the runner takes where GitLab names no job time-out
@@ -23,8 +24,14 @@ type Job struct {
 	// Credentials are logins that GitLab gives to the job.
 	Credentials []Credential
 	Timeout     time.Duration
-	Project     Project
-	Git         Git
+	// Variables are the job's variables as GitLab sent them: not expanded, and
+	// several of one name where one overrides another.
+	Variables []Variable
+	// Secrets are the variables that the runner fetches from elsewhere, and
+	// whether each is a file.
+	Secrets map[string]bool
+	Project Project
+	Git     Git
 	// Steps are the names of the job's steps in their order.
 	Steps []string
 
@@ -43,11 +50,26 @@ type Job struct {
 
 // Image is a container image that the job names.
 type Image struct {
-	Name         string   `json:"name"`
-	Alias        string   `json:"alias"`
-	PullPolicies []string `json:"pull_policy"`
+	Name         string     `json:"name"`
+	Alias        string     `json:"alias"`
+	Command      []string   `json:"command"`
+	Entrypoint   []string   `json:"entrypoint"`
+	Ports        []Port     `json:"ports"`
+	Variables    []Variable `json:"variables"`
+	PullPolicies []string   `json:"pull_policy"`
 	// Options are what the job asks of a kind of executor.
 	Options ImageOptions `json:"executor_opts"`
+}
+
+// Port is a port of a service that GitLab shows to people (web IDE).
+type Port struct {
+	Number int32 `json:"number"`
+}
+
+// Aliases are the names in Alias, which blanks and commas part
+// (common/spec/spec.go:336).
+func (i Image) Aliases() []string {
+	return strings.FieldsFunc(i.Alias, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 }
 
 // Project is the GitLab project of the job.
@@ -85,10 +107,13 @@ type response struct {
 	Steps []struct {
 		Name string `json:"name"`
 	} `json:"steps"`
-	Image    Image   `json:"image"`
-	Services []Image `json:"services"`
-
 	Credentials []Credential `json:"credentials"`
+	Image       Image        `json:"image"`
+	Services    []Image      `json:"services"`
+	Variables   []Variable   `json:"variables"`
+	Secrets     map[string]struct {
+		File *bool `json:"file"`
+	} `json:"secrets"`
 }
 
 // ErrNoID is the error of a job file without a job id: it is not a job, or it
@@ -111,6 +136,7 @@ func Parse(data []byte, env Environment) (Job, error) {
 		Image:       r.Image,
 		Services:    r.Services,
 		Credentials: r.Credentials,
+		Variables:   r.Variables,
 		Timeout:     time.Duration(r.RunnerInfo.Timeout) * time.Second,
 		Project: Project{
 			ID:              r.JobInfo.ProjectID,
@@ -133,6 +159,13 @@ func Parse(data []byte, env Environment) (Job, error) {
 	}
 	if j.Timeout <= 0 {
 		j.Timeout = defaultTimeout
+	}
+	for name, secret := range r.Secrets {
+		if j.Secrets == nil {
+			j.Secrets = map[string]bool{}
+		}
+		// A secret is a file unless it says otherwise (common/spec/spec.go).
+		j.Secrets[name] = secret.File == nil || *secret.File
 	}
 	for _, step := range r.Steps {
 		j.Steps = append(j.Steps, step.Name)

@@ -74,6 +74,8 @@ type Objects struct {
 	Budget *policyv1.PodDisruptionBudget
 	// Pulls are the pull policies of each container.
 	Pulls Pulls
+	// Services are the job's services, whose containers are in the Pod.
+	Services []Service
 	// Notes are for the reader of the job log: what of the job's wishes is not
 	// followed.
 	Notes []string
@@ -95,6 +97,7 @@ func (p Plan) Build() (Objects, error) {
 		b.check,
 		b.frame,
 		b.containers,
+		b.services,
 		b.schedule,
 		// Steps that add containers belong above this line: those below are
 		// for every container.
@@ -102,7 +105,7 @@ func (p Plan) Build() (Objects, error) {
 		b.live,
 		b.resolve,
 		b.secure,
-		b.buildUser,
+		b.jobUsers,
 		b.users,
 		b.entrypoint,
 		b.logins,
@@ -182,9 +185,6 @@ func (b *builder) containers() error {
 func (b *builder) check() error {
 	if err := b.checkImage(); err != nil {
 		return err
-	}
-	if len(b.Job.Services) > 0 {
-		return failure.New(failure.Unsupported, "the job has services (%s), which this version does not run", b.Job.Services[0].Name)
 	}
 	for _, names := range []map[string]string{b.Settings.PodLabels, b.Settings.PodAnnotations} {
 		for name := range names {

@@ -105,7 +105,6 @@ func TestRefusals(t *testing.T) {
 		want   failure.Cause
 	}{
 		{"no image", func(p *pod.Plan) { p.Job.Image.Name = "" }, failure.ImageMissing},
-		{"services", func(p *pod.Plan) { p.Job.Services = []job.Image{{Name: "redis:7"}} }, failure.Unsupported},
 		{"runner's label", func(p *pod.Plan) { p.Settings.PodLabels = map[string]string{"job.runner.gitlab.com/pod": "x"} }, failure.Settings},
 		{"our annotation", func(p *pod.Plan) {
 			p.Settings.PodAnnotations = map[string]string{pod.AnnotationExpires: "x"}

@@ -11,10 +11,16 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 )
 
-// buildUser gives the build container the user that the job names.
-func (b *builder) buildUser() error {
+// jobUsers gives the build container and the services the users that the job
+// names. It comes after secure: what settings say wins.
+func (b *builder) jobUsers() error {
 	if build := b.of(job.Build); build != nil {
 		b.setUser(build, b.Job.Image)
+	}
+	for _, s := range b.Services {
+		if c := b.of(job.Container(s.Container)); c != nil {
+			b.setUser(c, s.definition)
+		}
 	}
 	return nil
 }

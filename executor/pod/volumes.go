@@ -58,7 +58,12 @@ func (b *builder) storage() error {
 	mounts = append(mounts, found.mounts...)
 	for i := range b.Pod.Spec.Containers {
 		c := &b.Pod.Spec.Containers[i]
-		c.VolumeMounts = append(c.VolumeMounts, slices.Clone(mounts)...)
+		for _, m := range mounts {
+			// The scripts, which carry the job's secrets, are none of a service's.
+			if m.Name != driverVolume || c.Name == string(job.Build) || c.Name == string(job.Helper) {
+				c.VolumeMounts = append(c.VolumeMounts, m)
+			}
+		}
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ func (s Settings) check() error {
 		atLeast("wait.start", s.Wait.Start, time.Second),
 		atLeast("wait.registry", s.Wait.Registry, 0),
 		atLeast("wait.reach", s.Wait.Reach, time.Second),
+		atLeast("wait.services", s.Wait.Services, time.Second),
 		atLeast("run.cancel_grace", s.Run.CancelGrace, 0),
 		atLeast("run.node_lost", s.Run.NodeLost, time.Second),
 		atLeast("run.poll", s.Run.Poll, time.Second),

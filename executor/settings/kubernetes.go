@@ -26,6 +26,7 @@ type Kubernetes struct {
 	Lifecycle
 	Storage
 	Patches
+	ServiceContainers
 }
 
 func (k Kubernetes) check() error {
@@ -48,5 +49,6 @@ func (k Kubernetes) check() error {
 	all = append(all, k.Lifecycle.check()...)
 	all = append(all, k.Storage.check()...)
 	all = append(all, k.Patches.check()...)
+	all = append(all, k.ServiceContainers.check()...)
 	return errors.Join(all...)
 }

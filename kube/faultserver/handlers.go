@@ -57,6 +57,14 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, asked Request) {
 		s.patch(w, asked)
 	case "pods delete":
 		s.delete(w, asked)
+	case "pods/log get":
+		s.log(w, r, asked)
+	case "secrets create":
+		s.createSecret(w, asked)
+	case "secrets patch":
+		s.patchSecret(w, asked)
+	case "secrets delete":
+		s.deleteSecret(w, asked)
 	case "pods/exec create", "pods/exec get":
 		s.exec(w, r, asked)
 	case "nodes get":

@@ -92,13 +92,14 @@ type GoneError struct{ Ref Ref }
 // Error names the Pod.
 func (e *GoneError) Error() string { return fmt.Sprintf("Pod %s was deleted", e.Ref) }
 
-// Await waits until every container of the Pod runs. Its error is a
+// Await waits until the Pod runs: every container that is named as needed, or
+// all of them where none is; see StateOf. Its error is a
 // *PhaseTimeoutError, *FailedError, *ContainerError or *GoneError, or that of
 // ctx.
-func (c *Client) Await(ctx context.Context, pod *corev1.Pod, budgets Budgets, clock Clock, observer Observer) (*corev1.Pod, Timing, error) {
+func (c *Client) Await(ctx context.Context, pod *corev1.Pod, budgets Budgets, clock Clock, observer Observer, needed ...string) (*corev1.Pod, Timing, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := &waiting{ref: RefTo(pod), budgets: budgets, clock: clock, observer: observer, entered: clock.Now(), phase: Unscheduled}
+	w := &waiting{ref: RefTo(pod), budgets: budgets, clock: clock, observer: observer, needed: needed, entered: clock.Now(), phase: Unscheduled}
 	return w.run(ctx, c.Follow(ctx, pod, clock))
 }
 
@@ -108,6 +109,7 @@ type waiting struct {
 	budgets  Budgets
 	clock    Clock
 	observer Observer
+	needed   []string
 
 	state   State
 	phase   Phase
@@ -166,7 +168,7 @@ func (w *waiting) take(ctx context.Context, pod *corev1.Pod) (done bool, err err
 	if pod.DeletionTimestamp != nil {
 		return false, &GoneError{Ref: w.ref}
 	}
-	state := StateOf(pod)
+	state := StateOf(pod, w.needed...)
 	if p := state.final(); p != nil {
 		return false, &ContainerError{Problem: *p, Node: state.Node}
 	}

@@ -17,7 +17,8 @@ const (
 	Unscheduled Phase = iota
 	// Starting: a node has it, and pulls images or starts containers.
 	Starting
-	// Running: every container runs. Commands may not reach it yet.
+	// Running: every container that is needed runs, and the others have run at
+	// least. Commands may not reach it yet.
 	Running
 	// Ended: it will not run any more.
 	Ended
@@ -78,27 +79,37 @@ type State struct {
 	Phase    Phase
 	Node     string
 	Problems []Problem
+	// Over are the containers that have ended and are not needed.
+	Over []Problem
 	// Detail is why the Pod waits or ended, in the cluster's words; "" where
 	// it says nothing.
 	Detail string
 }
 
-// StateOf reads the status of a Pod.
-func StateOf(pod *corev1.Pod) State {
-	s := State{Node: pod.Spec.NodeName, Problems: problems(pod)}
+// StateOf reads the status of a Pod. The containers named as needed have to
+// run; the others may end by themselves. Without any name all are needed.
+func StateOf(pod *corev1.Pod, needed ...string) State {
+	s := State{Node: pod.Spec.NodeName}
+	for _, p := range problems(pod) {
+		if ends := p.Ended && len(needed) > 0 && !slices.Contains(needed, p.Container); ends {
+			s.Over = append(s.Over, p)
+		} else {
+			s.Problems = append(s.Problems, p)
+		}
+	}
 	switch {
 	case pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:
 		s.Phase = Ended
-		s.Detail = endReason(pod)
+		s.Detail = endReason(pod, s)
 	case pod.Spec.NodeName == "":
 		s.Phase = Unscheduled
 		s.Detail = conditionMessage(pod, corev1.PodScheduled)
-	case allRunning(pod):
+	case s.allRunning(pod):
 		s.Phase = Running
 	case anyEnded(s.Problems):
 		// The kubelet is slower to say so of the Pod than of its container.
 		s.Phase = Ended
-		s.Detail = endReason(pod)
+		s.Detail = endReason(pod, s)
 	default:
 		s.Phase = Starting
 		s.Detail = waitReason(s.Problems)
@@ -116,13 +127,14 @@ func (s State) Find(kinds ...Kind) *Problem {
 	return nil
 }
 
-func allRunning(pod *corev1.Pod) bool {
+func (s State) allRunning(pod *corev1.Pod) bool {
 	if pod.Status.Phase != corev1.PodRunning || len(pod.Status.ContainerStatuses) < len(pod.Spec.Containers) {
 		return false
 	}
 	return !slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		over := slices.ContainsFunc(s.Over, func(p Problem) bool { return p.Container == c.Name })
 		// Started is false while a startup probe has not passed yet.
-		return c.State.Running == nil || c.Started != nil && !*c.Started
+		return !over && (c.State.Running == nil || c.Started != nil && !*c.Started)
 	})
 }
 
@@ -203,14 +215,14 @@ func waitReason(all []Problem) string {
 // endReason says why a Pod ended. Evicted Pods sometimes have no reason of
 // their own (kubernetes/kubernetes#105467); then the condition that announced
 // the disruption or a container's end tells.
-func endReason(pod *corev1.Pod) string {
+func endReason(pod *corev1.Pod, s State) string {
 	if pod.Status.Reason != "" || pod.Status.Message != "" {
 		return joinReason(pod.Status.Reason, pod.Status.Message)
 	}
 	if text := conditionMessage(pod, corev1.DisruptionTarget); text != "" {
 		return text
 	}
-	for _, p := range problems(pod) {
+	for _, p := range slices.Concat(s.Problems, s.Over) {
 		return joinReason(p.Reason+" (container "+p.Container+")", p.Message)
 	}
 	return ""

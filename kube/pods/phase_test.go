@@ -135,3 +135,39 @@ func TestFindIsByKind(t *testing.T) {
 		t.Errorf("found %+v", p)
 	}
 }
+
+// Containers that are not needed may end, but have to have started: a Pod waits
+// for their images, and reads Pending until they have run.
+func TestPhaseOfNeededContainers(t *testing.T) {
+	t.Parallel()
+	const ends = `{"name":"helper","state":{"terminated":{"reason":"Error","exitCode":3}}}`
+	for _, test := range []struct {
+		name, status string
+		phase        pods.Phase
+		detail       string
+		over         int
+	}{
+		{"the other ended", `{"phase":"Running","containerStatuses":[{"name":"build","state":{"running":{}}},` + ends + `]}`, pods.Running, "", 1},
+		{"the other could not start", `{"phase":"Running","containerStatuses":[{"name":"build","state":{"running":{}}},
+			{"name":"helper","state":{"terminated":{"reason":"StartError","exitCode":128,"message":"no such file"}}}]}`, pods.Running, "", 1},
+		{"the other is pulled", `{"phase":"Pending","containerStatuses":[{"name":"build","state":{"running":{}}},
+			{"name":"helper","state":{"waiting":{"reason":"ImagePullBackOff"}}}]}`, pods.Starting, "ImagePullBackOff (container helper)", 0},
+		{"the needed one waits, the other ended", `{"phase":"Pending","containerStatuses":[{"name":"build","state":{"waiting":{"reason":"ContainerCreating"}}},` + ends + `]}`, pods.Starting, "", 1},
+		{"both ended", `{"phase":"Running","containerStatuses":[` + ends + `,{"name":"build","state":{"terminated":{"reason":"OOMKilled","exitCode":137}}}]}`,
+			pods.Ended, "OOMKilled (container build): exit code 137", 1},
+		{"the Pod failed", `{"phase":"Failed","containerStatuses":[` + ends + `,{"name":"build","state":{"terminated":{"reason":"Error","exitCode":1}}}]}`,
+			pods.Ended, "Error (container build): exit code 1", 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := pods.StateOf(read(t, "n1", test.status), "build")
+			if got.Phase != test.phase || got.Detail != test.detail || len(got.Over) != test.over {
+				t.Errorf("phase %s, detail %q, %d over; want %s, %q, %d", got.Phase, got.Detail, len(got.Over), test.phase, test.detail, test.over)
+			}
+			for _, p := range got.Over {
+				if p.ExitCode == 0 || !p.Ended {
+					t.Errorf("%+v does not say how it ended", p)
+				}
+			}
+		})
+	}
+}
