@@ -19,6 +19,8 @@ type Kubernetes struct {
 	Images
 	Scheduling
 	Resources
+	Overwrites
+	ResourceOverwrites
 }
 
 func (k Kubernetes) check() error {
@@ -35,5 +37,7 @@ func (k Kubernetes) check() error {
 	all = append(all, k.Images.check()...)
 	all = append(all, k.Scheduling.check()...)
 	all = append(all, k.Resources.check()...)
+	all = append(all, k.Overwrites.check()...)
+	all = append(all, k.ResourceOverwrites.check()...)
 	return errors.Join(all...)
 }

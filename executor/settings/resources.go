@@ -2,6 +2,7 @@ package settings
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -22,12 +23,20 @@ type Resources struct {
 	HelperMemoryLimit             string `toml:"helper_memory_limit" example:"512Mi" doc:"As memory_limit, for the helper container."`
 	HelperEphemeralStorageRequest string `toml:"helper_ephemeral_storage_request" example:"1Gi" doc:"As ephemeral_storage_request, for the helper container."`
 	HelperEphemeralStorageLimit   string `toml:"helper_ephemeral_storage_limit" example:"10Gi" doc:"As ephemeral_storage_limit, for the helper container."`
+
+	ServiceCPURequest              string `toml:"service_cpu_request" example:"100m" doc:"As cpu_request, for each service container."`
+	ServiceCPULimit                string `toml:"service_cpu_limit" example:"1" doc:"As cpu_limit, for each service container."`
+	ServiceMemoryRequest           string `toml:"service_memory_request" example:"128Mi" doc:"As memory_request, for each service container."`
+	ServiceMemoryLimit             string `toml:"service_memory_limit" example:"512Mi" doc:"As memory_limit, for each service container."`
+	ServiceEphemeralStorageRequest string `toml:"service_ephemeral_storage_request" example:"1Gi" doc:"As ephemeral_storage_request, for each service container."`
+	ServiceEphemeralStorageLimit   string `toml:"service_ephemeral_storage_limit" example:"10Gi" doc:"As ephemeral_storage_limit, for each service container."`
 }
 
 // Resource is a pair of settings for one resource of one container.
 type Resource struct {
 	// Name is the resource as the settings name it: cpu, memory or
-	// ephemeral_storage, with "helper_" before it for the helper.
+	// ephemeral_storage, with "helper_" or "service_"
+	// before it for those.
 	Name           string
 	Request, Limit string
 }
@@ -50,10 +59,19 @@ func (r Resources) HelperResources() []Resource {
 	}
 }
 
+// ServiceResources are the resources of each service container.
+func (r Resources) ServiceResources() []Resource {
+	return []Resource{
+		{"service_cpu", r.ServiceCPURequest, r.ServiceCPULimit},
+		{"service_memory", r.ServiceMemoryRequest, r.ServiceMemoryLimit},
+		{"service_ephemeral_storage", r.ServiceEphemeralStorageRequest, r.ServiceEphemeralStorageLimit},
+	}
+}
+
 func (r Resources) check() []error {
 	var all []error
-	for _, pair := range append(r.BuildResources(), r.HelperResources()...) {
-		request, err1 := quantity("kubernetes."+pair.Name+"_request", pair.Request)
+	for _, pair := range slices.Concat(r.BuildResources(), r.HelperResources(), r.ServiceResources()) {
+		request, err1 := parseQuantity("kubernetes."+pair.Name+"_request", pair.Request)
 		limit, err2 := quantity("kubernetes."+pair.Name+"_limit", pair.Limit)
 		all = append(all, err1, err2)
 		if err1 == nil && err2 == nil && pair.Request != "" && pair.Limit != "" && request.Cmp(limit) > 0 {
@@ -63,7 +81,17 @@ func (r Resources) check() []error {
 	return all
 }
 
+// quantity reads a quantity above 0. Kubernetes takes a limit of 0 for none at
+// all.
 func quantity(key, text string) (resource.Quantity, error) {
+	q, err := parseQuantity(key, text)
+	if err == nil && text != "" && q.Sign() == 0 {
+		err = fmt.Errorf("%s is %q: it has to be above 0", key, text)
+	}
+	return q, err
+}
+
+func parseQuantity(key, text string) (resource.Quantity, error) {
 	if text == "" {
 		return resource.Quantity{}, nil
 	}
@@ -71,8 +99,8 @@ func quantity(key, text string) (resource.Quantity, error) {
 	if err != nil {
 		return q, fmt.Errorf("%s is %q: write a Kubernetes quantity such as 500m, 2 or 4Gi", key, text)
 	}
-	if q.Sign() <= 0 {
-		return q, fmt.Errorf("%s is %q: it has to be above 0", key, text)
+	if q.Sign() < 0 {
+		return q, fmt.Errorf("%s is %q: it has to be 0 or more", key, text)
 	}
 	return q, nil
 }
