@@ -11,6 +11,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/executor/overwrite"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/kube/capacity"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
@@ -25,8 +26,10 @@ const requestBudget = time.Minute
 
 // Driver is what the stages of one job work with. Make it with New.
 type Driver struct {
-	settings settings.Settings
-	job      job.Job
+	// settings are the operator's with what the job has overwritten.
+	settings   settings.Settings
+	overwrites overwrites
+	job        job.Job
 	// hint is the Pod's name as config chose it, "" where no config ran.
 	hint string
 	// variables are the job's, by their names in the stage's environment.
@@ -80,22 +83,26 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 		// A name of another job, left in the environment of a shell.
 		hint = ""
 	}
+	overwritten := overwrites{operators: p.Settings.Kubernetes}
+	overwritten.result, overwritten.refused = overwrite.Apply(p.Settings.Kubernetes, p.Variables)
+	p.Settings.Kubernetes = overwritten.result.Settings
 	return &Driver{
-		settings:  p.Settings,
-		job:       p.Job,
-		hint:      hint,
-		variables: p.Variables,
-		log:       p.Log,
-		clock:     p.Clock,
-		host:      p.Host,
-		state:     p.State,
-		stateErr:  p.StateErr,
-		history:   history{p.State},
-		cluster:   c,
-		pods:      pods.NewClient(c, requestBudget),
-		nodes:     capacity.NewNodes(c, requestBudget),
-		pool:      newPool(c, p.Settings, p.Clock),
-		runner:    stream.NewRunner(c),
+		settings:   p.Settings,
+		overwrites: overwritten,
+		job:        p.Job,
+		hint:       hint,
+		variables:  p.Variables,
+		log:        p.Log,
+		clock:      p.Clock,
+		host:       p.Host,
+		state:      p.State,
+		stateErr:   p.StateErr,
+		history:    history{p.State},
+		cluster:    c,
+		pods:       pods.NewClient(c, requestBudget),
+		nodes:      capacity.NewNodes(c, requestBudget),
+		pool:       newPool(c, p.Settings, p.Clock),
+		runner:     stream.NewRunner(c),
 	}, nil
 }
 

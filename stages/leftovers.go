@@ -27,19 +27,22 @@ type leftovers struct {
 	host    Host
 	state   *state.Folder
 	// runner is the runner's short token.
-	runner, namespace string
+	runner     string
+	namespaces namespaces
 }
 
 func (d *Driver) leftovers(host Host) *leftovers {
 	return &leftovers{
 		cluster: d.cluster, pods: d.pods, nodes: d.nodes, reap: reap.NewClient(d.cluster, requestBudget),
-		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, namespace: d.settings.Kubernetes.Namespace,
+		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, namespaces: d.namespaces(),
 	}
 }
 
 // list gives the Pods of the runner.
 func (l *leftovers) list(ctx context.Context) ([]corev1.Pod, error) {
-	return l.pods.List(ctx, l.namespace, pod.RunnerSelector(l.runner))
+	return listAcross(l.namespaces, func(namespace string) ([]corev1.Pod, error) {
+		return l.pods.List(ctx, namespace, pod.RunnerSelector(l.runner))
+	})
 }
 
 // rules judge by the driver's labels and annotations. Nodes that decide are

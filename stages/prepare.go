@@ -24,6 +24,9 @@ const abortBudget = 10 * time.Second
 
 // Prepare makes the job's Pod and waits until stages can run in it.
 func (d *Driver) Prepare(ctx context.Context) error {
+	if d.overwrites.refused != nil {
+		return d.overwrites.refused
+	}
 	host := d.host()
 	plan, err := d.plan(host)
 	if err != nil {
@@ -35,6 +38,7 @@ func (d *Driver) Prepare(ctx context.Context) error {
 	}
 	d.log.Info("Using tenant cluster %s, namespace %s, image %s",
 		strings.TrimPrefix(d.cluster.URL(), "https://"), objects.Pod.Namespace, objects.Pod.Spec.Containers[0].Image)
+	d.tellOverwrites()
 
 	d.tidy(ctx, host)
 	err = d.makePod(ctx, plan)
@@ -137,6 +141,8 @@ func (d *Driver) createFailure(err error) error {
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
+	case apierrors.IsNotFound(err) && d.settings.Kubernetes.Namespace != d.overwrites.operators.Namespace:
+		return failure.Wrap(failure.OverwriteRefused, err, "namespace %s, which the job asks for", d.settings.Kubernetes.Namespace)
 	case apierrors.IsNotFound(err):
 		return failure.Wrap(failure.Settings, err, "namespace %s", d.settings.Kubernetes.Namespace)
 	case apierrors.IsForbidden(err) && errors.As(err, &status) && mentionsPolicy(status.Status().Message):

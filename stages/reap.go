@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
@@ -59,7 +61,7 @@ func Reap(ctx context.Context, p ReapParts) ([]Leftover, error) {
 	l := &leftovers{
 		cluster: c, pods: pods.NewClient(c, requestBudget), nodes: capacity.NewNodes(c, requestBudget),
 		reap: reap.NewClient(c, requestBudget), clock: p.Clock, host: p.Host, state: p.State,
-		runner: p.Runner, namespace: p.Settings.Kubernetes.Namespace,
+		runner: p.Runner, namespaces: namespacesOf(p.Settings.Kubernetes, p.Settings.Kubernetes),
 	}
 	found, err := l.all(ctx)
 	failed := []error{err}
@@ -113,7 +115,9 @@ func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 		add(more)
 		failed = append(failed, err)
 	}
-	secrets, err := l.reap.Secrets(ctx, l.namespace, pod.RunnerObjects(l.runner))
+	secrets, err := listAcross(l.namespaces, func(namespace string) ([]metav1.PartialObjectMetadata, error) {
+		return l.reap.Secrets(ctx, namespace, pod.RunnerObjects(l.runner))
+	})
 	failed = append(failed, err)
 	list, err := l.list(ctx)
 	if err != nil {
