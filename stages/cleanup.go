@@ -27,6 +27,7 @@ const quickGrace = time.Second
 // turn it does what others could not.
 func (d *Driver) Cleanup(ctx context.Context) error {
 	d.warnOfExpiry()
+	d.warnOfOrigin()
 	limited, cancel := context.WithTimeout(ctx, d.settings.Cleanup.Timeout.Value())
 	defer cancel()
 	ended, err := d.deletePods(limited)

@@ -27,7 +27,9 @@ const requestBudget = time.Minute
 // Driver is what the stages of one job work with. Make it with New.
 type Driver struct {
 	// settings are the operator's with what the job has overwritten.
-	settings   settings.Settings
+	settings settings.Settings
+	// origin is the runner's configuration, nil where nothing is inherited.
+	origin     *Origin
 	overwrites overwrites
 	job        job.Job
 	// hint is the Pod's name as config chose it, "" where no config ran.
@@ -53,6 +55,9 @@ type Driver struct {
 // Parts are what a Driver is made of.
 type Parts struct {
 	Settings settings.Settings
+	// Origin is where some of the settings come from, nil for the driver's own
+	// file alone.
+	Origin *Origin
 	// Find says where the cluster is; it may move while a stage runs.
 	Find cluster.Find
 	// State is the folder on this host, nil where there is none, for the reason
@@ -89,6 +94,7 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 	return &Driver{
 		settings:   p.Settings,
 		overwrites: overwritten,
+		origin:     p.Origin,
 		job:        p.Job,
 		hint:       hint,
 		variables:  p.Variables,

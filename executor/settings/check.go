@@ -30,7 +30,15 @@ func (s Settings) check() error {
 		atLeast("cleanup.timeout", s.Cleanup.Timeout, time.Second),
 		absolute("state.dir", s.State.Dir),
 		s.Warm.check(),
+		s.Inherit.check(),
 	)
+}
+
+func (i Inherit) check() error {
+	if i.ConfigFile == "" {
+		return nil
+	}
+	return absolute("inherit.config_file", i.ConfigFile)
 }
 
 func (t Tenant) check() error {
