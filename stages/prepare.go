@@ -142,7 +142,7 @@ func (d *Driver) createFailure(err error) error {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
 	case apierrors.IsNotFound(err) && d.settings.Kubernetes.Namespace != d.overwrites.operators.Namespace:
-		return failure.Wrap(failure.OverwriteRefused, err, "namespace %s, which the job asks for", d.settings.Kubernetes.Namespace)
+		return failure.Wrap(failure.Overwrite, err, "namespace %s, which the job asks for", d.settings.Kubernetes.Namespace)
 	case apierrors.IsNotFound(err):
 		return failure.Wrap(failure.Settings, err, "namespace %s", d.settings.Kubernetes.Namespace)
 	case apierrors.IsForbidden(err) && errors.As(err, &status) && mentionsPolicy(status.Status().Message):

@@ -7,35 +7,35 @@ type Cause string
 // Every kind of failure that a stage can end with. What each means, its class
 // and its remedy stand in the table below.
 const (
-	ScriptFailed     Cause = "script_failed"
-	OutOfMemory      Cause = "out_of_memory"
-	JobInvalid       Cause = "job_invalid"
-	Unsupported      Cause = "unsupported"
-	OverwriteRefused Cause = "overwrite_refused"
-	ImageMissing     Cause = "image_missing"
-	ImagePull        Cause = "image_pull"
-	ImageUnusable    Cause = "image_unusable"
-	HelperUnusable   Cause = "helper_unusable"
-	PodRefused       Cause = "pod_refused"
-	Cancelled        Cause = "cancelled"
-	Interrupted      Cause = "interrupted"
-	Detached         Cause = "detached"
-	NoStage          Cause = "no_stage"
-	Settings         Cause = "settings"
-	Contract         Cause = "contract"
-	ClusterUnknown   Cause = "cluster_unknown"
-	Credentials      Cause = "credentials"
-	Access           Cause = "access"
-	Unreachable      Cause = "unreachable"
-	NoNode           Cause = "no_node"
-	StartTimeout     Cause = "start_timeout"
-	ReachTimeout     Cause = "reach_timeout"
-	PodLost          Cause = "pod_lost"
-	NodeLost         Cause = "node_lost"
-	ConnectionLost   Cause = "connection_lost"
-	StageLost        Cause = "stage_lost"
-	DiskFull         Cause = "disk_full"
-	Internal         Cause = "internal"
+	ScriptFailed   Cause = "script_failed"
+	OutOfMemory    Cause = "out_of_memory"
+	JobInvalid     Cause = "job_invalid"
+	Unsupported    Cause = "unsupported"
+	Overwrite      Cause = "overwrite"
+	ImageMissing   Cause = "image_missing"
+	ImagePull      Cause = "image_pull"
+	ImageUnusable  Cause = "image_unusable"
+	HelperUnusable Cause = "helper_unusable"
+	PodRefused     Cause = "pod_refused"
+	Cancelled      Cause = "cancelled"
+	Interrupted    Cause = "interrupted"
+	Detached       Cause = "detached"
+	NoStage        Cause = "no_stage"
+	Settings       Cause = "settings"
+	Contract       Cause = "contract"
+	ClusterUnknown Cause = "cluster_unknown"
+	Credentials    Cause = "credentials"
+	Access         Cause = "access"
+	Unreachable    Cause = "unreachable"
+	NoNode         Cause = "no_node"
+	StartTimeout   Cause = "start_timeout"
+	ReachTimeout   Cause = "reach_timeout"
+	PodLost        Cause = "pod_lost"
+	NodeLost       Cause = "node_lost"
+	ConnectionLost Cause = "connection_lost"
+	StageLost      Cause = "stage_lost"
+	DiskFull       Cause = "disk_full"
+	Internal       Cause = "internal"
 )
 
 // Description is a row of the table of causes.
@@ -62,7 +62,7 @@ func Causes() []Description {
 			"Correct the job's definition in .gitlab-ci.yml."},
 		{Unsupported, Build, "The job needs something that this driver does not do.",
 			"Remove it from the job, or run the job on a runner with another executor."},
-		{OverwriteRefused, Build, "A variable of the job asks for what the operator does not allow, or for what makes no sense.",
+		{Overwrite, Build, "A variable of the job asks for what the operator does not allow, or for what makes no sense.",
 			"Correct or remove the variable in .gitlab-ci.yml or in the project's settings, or have the operator allow it in the [kubernetes] section of the driver's configuration."},
 		{ImageMissing, Build, "The job names no image and the configuration has no default.",
 			"Add \"image:\" to the job, or have the operator set image in the [kubernetes] section of the driver's configuration."},

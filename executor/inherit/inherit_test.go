@@ -43,7 +43,7 @@ shutdown_timeout = 0
     poll_timeout = 600
     poll_interval = 0
     no_such_key = 1
-    service_cpu_limit = 3
+    helper_cpu_limit = 3
     cert_file = "/etc/x/client.crt"
     [runners.kubernetes.node_selector]
       pool = "ci"
@@ -189,7 +189,7 @@ func TestCarry(t *testing.T) {
 		"image": inherit.Carried, "namespace_overwrite_allowed": inherit.Carried, "cpu_limit": inherit.Carried, "cpu_limit_overwrite_max_allowed": inherit.Carried,
 		"helper_memory_request": inherit.Carried, "node_selector": inherit.Carried,
 		"pod_labels": inherit.Carried, "pod_labels.job.runner.gitlab.com/pod": inherit.NotPossible,
-		"poll_timeout": inherit.Pointless, "no_such_key": inherit.NotPossible, "service_cpu_limit": inherit.Refused,
+		"poll_timeout": inherit.Pointless, "no_such_key": inherit.NotPossible, "helper_cpu_limit": inherit.Refused,
 		"autoscaler.max_pause_pods": inherit.Differs, "autoscaler.policy": inherit.Differs,
 		"autoscaler.policy.made_up": inherit.NotPossible, "autoscaler.nonsense": inherit.Refused,
 		"builds_dir": inherit.Differs, "proxy_exec": inherit.NotPossible,

@@ -77,7 +77,7 @@ func (a *applier) say(format string, args ...any) {
 }
 
 func refuse(variable, value, format string, args ...any) error {
-	return failure.New(failure.OverwriteRefused, "variable %s is %q: %s", variable, value, fmt.Sprintf(format, args...))
+	return failure.New(failure.Overwrite, "variable %s is %q: %s", variable, value, fmt.Sprintf(format, args...))
 }
 
 // allow says whether the setting of a key lets a variable's value pass; the
@@ -230,6 +230,11 @@ func (a *applier) resources() error {
 		}
 		if field.Limit == "" {
 			a.ignore(variable, "kubernetes."+field.LimitKey+" is not set")
+			continue
+		}
+		if strings.HasPrefix(field.Key, "service_") {
+			// Each service may have variables of its own, which come first: they
+			// are looked at where the services are made.
 			continue
 		}
 		if err := Quantity(variable, value, field.LimitKey, field.Limit); err != nil {

@@ -24,7 +24,7 @@ func operators() settings.Kubernetes {
 	k.NamespaceOverwriteAllowed, k.ServiceAccountOverwriteAllowed = "^ci-", "ci"
 	k.PodLabelsOverwriteAllowed, k.PodAnnotationsOverwriteAllowed, k.NodeSelectorOverwriteAllowed = ".*", ".*", "^pool="
 	k.CPULimitOverwriteMaxAllowed, k.CPURequestOverwriteMaxAllowed, k.MemoryLimitOverwriteMaxAllowed = "4", "4", "2Gi"
-	k.ServiceMemoryLimitOverwriteMaxAllowed, k.HelperMemoryLimitOverwriteMaxAllowed = "1Gi", "1Gi"
+	k.HelperMemoryLimitOverwriteMaxAllowed = "1Gi"
 	return k
 }
 
@@ -51,9 +51,9 @@ func TestApply(t *testing.T) {
 			[]string{`"Namespace" overwritten with "ci-7"`}, nil},
 		{"regular expressions are not anchored", []string{"KUBERNETES_SERVICE_ACCOUNT_OVERWRITE=my-ci-account"}, func(k *settings.Kubernetes) { k.ServiceAccount = "my-ci-account" },
 			[]string{`"ServiceAccount" overwritten with "my-ci-account"`}, nil},
-		{"resources", []string{"KUBERNETES_CPU_LIMIT=2", "KUBERNETES_SERVICE_MEMORY_LIMIT=512Mi", "KUBERNETES_HELPER_MEMORY_LIMIT=1Gi"}, func(k *settings.Kubernetes) {
-			k.CPULimit, k.ServiceMemoryLimit, k.HelperMemoryLimit = "2", "512Mi", "1Gi"
-		}, []string{`"CPULimit" overwritten with "2"`, `"HelperMemoryLimit" overwritten with "1Gi"`, `"ServiceMemoryLimit" overwritten with "512Mi"`}, nil},
+		{"resources", []string{"KUBERNETES_CPU_LIMIT=2", "KUBERNETES_HELPER_MEMORY_LIMIT=1Gi"}, func(k *settings.Kubernetes) {
+			k.CPULimit, k.HelperMemoryLimit = "2", "1Gi"
+		}, []string{`"CPULimit" overwritten with "2"`, `"HelperMemoryLimit" overwritten with "1Gi"`}, nil},
 		{"quantities are compared, not texts", []string{"KUBERNETES_MEMORY_LIMIT=2048Mi", "KUBERNETES_CPU_LIMIT=4000m"}, func(k *settings.Kubernetes) {
 			k.MemoryLimit, k.CPULimit = "2048Mi", "4000m"
 		}, []string{`"CPULimit" overwritten with "4000m"`, `"MemoryLimit" overwritten with "2048Mi"`}, nil},
@@ -140,7 +140,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := overwrite.Apply(operators(), variables(test.variable+"="+test.value))
 			var f *failure.Failure
-			if !errors.As(err, &f) || f.Class() != failure.Build || f.Cause != failure.OverwriteRefused {
+			if !errors.As(err, &f) || f.Class() != failure.Build || f.Cause != failure.Overwrite {
 				t.Fatalf("error %v, want a refusal", err)
 			}
 			for _, part := range append(test.says, test.variable, `"`+test.value+`"`) {

@@ -224,11 +224,11 @@ func pullPolicy(policy string) corev1.PullPolicy {
 // resourceNames maps the settings' names to Kubernetes' own.
 func resourceName(name string) (corev1.ResourceName, error) {
 	switch name {
-	case "cpu", "helper_cpu", "service_cpu":
+	case "cpu", "helper_cpu":
 		return corev1.ResourceCPU, nil
-	case "memory", "helper_memory", "service_memory":
+	case "memory", "helper_memory":
 		return corev1.ResourceMemory, nil
-	case "ephemeral_storage", "helper_ephemeral_storage", "service_ephemeral_storage":
+	case "ephemeral_storage", "helper_ephemeral_storage":
 		return corev1.ResourceEphemeralStorage, nil
 	}
 	return "", errors.New("unknown resource " + name)

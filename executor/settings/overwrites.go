@@ -33,12 +33,10 @@ type ResourceOverwrites struct {
 	HelperEphemeralStorageRequestOverwriteMaxAllowed string `toml:"helper_ephemeral_storage_request_overwrite_max_allowed" example:"20Gi" doc:"The most that a job may set helper_ephemeral_storage_request to, by its variable KUBERNETES_HELPER_EPHEMERAL_STORAGE_REQUEST. Without it the variable has no effect."`
 	HelperEphemeralStorageLimitOverwriteMaxAllowed   string `toml:"helper_ephemeral_storage_limit_overwrite_max_allowed" example:"20Gi" doc:"The most that a job may set helper_ephemeral_storage_limit to, by its variable KUBERNETES_HELPER_EPHEMERAL_STORAGE_LIMIT. Without it the variable has no effect."`
 
-	ServiceCPURequestOverwriteMaxAllowed              string `toml:"service_cpu_request_overwrite_max_allowed" example:"4" doc:"The most that a job may set service_cpu_request to, by its variable KUBERNETES_SERVICE_CPU_REQUEST. Without it the variable has no effect."`
-	ServiceCPULimitOverwriteMaxAllowed                string `toml:"service_cpu_limit_overwrite_max_allowed" example:"4" doc:"The most that a job may set service_cpu_limit to, by its variable KUBERNETES_SERVICE_CPU_LIMIT. Without it the variable has no effect."`
-	ServiceMemoryRequestOverwriteMaxAllowed           string `toml:"service_memory_request_overwrite_max_allowed" example:"8Gi" doc:"The most that a job may set service_memory_request to, by its variable KUBERNETES_SERVICE_MEMORY_REQUEST. Without it the variable has no effect."`
-	ServiceMemoryLimitOverwriteMaxAllowed             string `toml:"service_memory_limit_overwrite_max_allowed" example:"8Gi" doc:"The most that a job may set service_memory_limit to, by its variable KUBERNETES_SERVICE_MEMORY_LIMIT. Without it the variable has no effect."`
-	ServiceEphemeralStorageRequestOverwriteMaxAllowed string `toml:"service_ephemeral_storage_request_overwrite_max_allowed" example:"20Gi" doc:"The most that a job may set service_ephemeral_storage_request to, by its variable KUBERNETES_SERVICE_EPHEMERAL_STORAGE_REQUEST. Without it the variable has no effect."`
-	ServiceEphemeralStorageLimitOverwriteMaxAllowed   string `toml:"service_ephemeral_storage_limit_overwrite_max_allowed" example:"20Gi" doc:"The most that a job may set service_ephemeral_storage_limit to, by its variable KUBERNETES_SERVICE_EPHEMERAL_STORAGE_LIMIT. Without it the variable has no effect."`
+	PodCPURequestOverwriteMaxAllowed    string `toml:"pod_cpu_request_overwrite_max_allowed" example:"8" doc:"The most that a job may set pod_cpu_request to, by its variable KUBERNETES_POD_CPU_REQUEST. Without it the variable has no effect."`
+	PodCPULimitOverwriteMaxAllowed      string `toml:"pod_cpu_limit_overwrite_max_allowed" example:"8" doc:"The most that a job may set pod_cpu_limit to, by its variable KUBERNETES_POD_CPU_LIMIT. Without it the variable has no effect."`
+	PodMemoryRequestOverwriteMaxAllowed string `toml:"pod_memory_request_overwrite_max_allowed" example:"16Gi" doc:"The most that a job may set pod_memory_request to, by its variable KUBERNETES_POD_MEMORY_REQUEST. Without it the variable has no effect."`
+	PodMemoryLimitOverwriteMaxAllowed   string `toml:"pod_memory_limit_overwrite_max_allowed" example:"16Gi" doc:"The most that a job may set pod_memory_limit to, by its variable KUBERNETES_POD_MEMORY_LIMIT. Without it the variable has no effect."`
 }
 
 func (o Overwrites) check() []error {

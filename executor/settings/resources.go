@@ -2,7 +2,6 @@ package settings
 
 import (
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
@@ -23,20 +22,12 @@ type Resources struct {
 	HelperMemoryLimit             string `toml:"helper_memory_limit" example:"512Mi" doc:"As memory_limit, for the helper container."`
 	HelperEphemeralStorageRequest string `toml:"helper_ephemeral_storage_request" example:"1Gi" doc:"As ephemeral_storage_request, for the helper container."`
 	HelperEphemeralStorageLimit   string `toml:"helper_ephemeral_storage_limit" example:"10Gi" doc:"As ephemeral_storage_limit, for the helper container."`
-
-	ServiceCPURequest              string `toml:"service_cpu_request" example:"100m" doc:"As cpu_request, for each service container."`
-	ServiceCPULimit                string `toml:"service_cpu_limit" example:"1" doc:"As cpu_limit, for each service container."`
-	ServiceMemoryRequest           string `toml:"service_memory_request" example:"128Mi" doc:"As memory_request, for each service container."`
-	ServiceMemoryLimit             string `toml:"service_memory_limit" example:"512Mi" doc:"As memory_limit, for each service container."`
-	ServiceEphemeralStorageRequest string `toml:"service_ephemeral_storage_request" example:"1Gi" doc:"As ephemeral_storage_request, for each service container."`
-	ServiceEphemeralStorageLimit   string `toml:"service_ephemeral_storage_limit" example:"10Gi" doc:"As ephemeral_storage_limit, for each service container."`
 }
 
 // Resource is a pair of settings for one resource of one container.
 type Resource struct {
 	// Name is the resource as the settings name it: cpu, memory or
-	// ephemeral_storage, with "helper_" or "service_"
-	// before it for those.
+	// ephemeral_storage, with "helper_" before it for the helper.
 	Name           string
 	Request, Limit string
 }
@@ -59,18 +50,9 @@ func (r Resources) HelperResources() []Resource {
 	}
 }
 
-// ServiceResources are the resources of each service container.
-func (r Resources) ServiceResources() []Resource {
-	return []Resource{
-		{"service_cpu", r.ServiceCPURequest, r.ServiceCPULimit},
-		{"service_memory", r.ServiceMemoryRequest, r.ServiceMemoryLimit},
-		{"service_ephemeral_storage", r.ServiceEphemeralStorageRequest, r.ServiceEphemeralStorageLimit},
-	}
-}
-
 func (r Resources) check() []error {
 	var all []error
-	for _, pair := range slices.Concat(r.BuildResources(), r.HelperResources(), r.ServiceResources()) {
+	for _, pair := range append(r.BuildResources(), r.HelperResources()...) {
 		request, err1 := parseQuantity("kubernetes."+pair.Name+"_request", pair.Request)
 		limit, err2 := quantity("kubernetes."+pair.Name+"_limit", pair.Limit)
 		all = append(all, err1, err2)

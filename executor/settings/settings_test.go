@@ -122,7 +122,6 @@ func TestRefusals(t *testing.T) {
 		{"selector", minimal + "node_selector = { \"a b\" = \"c\" }", []string{"kubernetes.node_selector", "a b"}},
 		{"label name", minimal + "pod_labels = { \"a b\" = \"c\" }", []string{"kubernetes.pod_labels", "a b"}},
 		{"value of a node's label", minimal + "node_selector = { a = \"b c\" }", []string{"kubernetes.node_selector", "b c"}},
-		{"service's request above limit", minimal + "service_cpu_request = \"2\"\nservice_cpu_limit = \"1\"", []string{"kubernetes.service_cpu_request is 2"}},
 		{"negative request", minimal + "cpu_request = \"-1\"", []string{"kubernetes.cpu_request", "0 or more"}},
 		{"limit of nothing", minimal + "memory_limit = \"0\"", []string{"kubernetes.memory_limit", "above 0"}},
 		{"gate", minimal + "namespace_overwrite_allowed = \"ci-(\"", []string{"kubernetes.namespace_overwrite_allowed", "ci-("}},
