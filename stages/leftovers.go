@@ -28,13 +28,13 @@ type leftovers struct {
 	state   *state.Folder
 	// runner is the runner's short token.
 	runner     string
-	namespaces namespaces
+	namespaces *namespaces
 }
 
 func (d *Driver) leftovers(host Host) *leftovers {
 	return &leftovers{
 		cluster: d.cluster, pods: d.pods, nodes: d.nodes, reap: reap.NewClient(d.cluster, requestBudget),
-		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, namespaces: d.namespaces(),
+		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, namespaces: d.namespaces().withChosen(d.state, d.clock.Now()),
 	}
 }
 

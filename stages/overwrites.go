@@ -32,6 +32,6 @@ func (d *Driver) tellOverwrites() {
 }
 
 // namespaces are where Pods of the runner's jobs are, this one among them.
-func (d *Driver) namespaces() namespaces {
+func (d *Driver) namespaces() *namespaces {
 	return namespacesOf(d.overwrites.operators, d.settings.Kubernetes)
 }

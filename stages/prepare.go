@@ -39,6 +39,7 @@ func (d *Driver) Prepare(ctx context.Context) error {
 	d.log.Info("Using tenant cluster %s, namespace %s, image %s",
 		strings.TrimPrefix(d.cluster.URL(), "https://"), objects.Pod.Namespace, objects.Pod.Spec.Containers[0].Image)
 	d.tellOverwrites()
+	d.noteNamespace()
 
 	d.tidy(ctx, host)
 	err = d.makePod(ctx, plan)

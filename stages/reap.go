@@ -3,6 +3,7 @@ package stages
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,6 +31,8 @@ type ReapParts struct {
 	Runner string
 	Host   Host
 	Clock  pods.Clock
+	// Warn says what the result lacks.
+	Warn func(text string)
 	// DryRun only looks.
 	DryRun bool
 }
@@ -61,9 +64,12 @@ func Reap(ctx context.Context, p ReapParts) ([]Leftover, error) {
 	l := &leftovers{
 		cluster: c, pods: pods.NewClient(c, requestBudget), nodes: capacity.NewNodes(c, requestBudget),
 		reap: reap.NewClient(c, requestBudget), clock: p.Clock, host: p.Host, state: p.State,
-		runner: p.Runner, namespaces: namespacesOf(p.Settings.Kubernetes, p.Settings.Kubernetes),
+		runner: p.Runner, namespaces: namespacesOf(p.Settings.Kubernetes, p.Settings.Kubernetes).withChosen(p.State, p.Clock.Now()),
 	}
 	found, err := l.all(ctx)
+	if l.namespaces.narrowed {
+		p.Warn("the driver may not list Pods and Secrets in all namespaces, so those that jobs have chosen are known by this host's memory alone: " + strings.Join(l.namespaces.known, ", "))
+	}
 	failed := []error{err}
 	var told []Leftover
 	for _, one := range found {
