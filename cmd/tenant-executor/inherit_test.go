@@ -94,6 +94,7 @@ func TestInheritRefuses(t *testing.T) {
 		}, "line 1"},
 		{"another runner's file", func(h *harness) { h.env["CUSTOM_ENV_CI_RUNNER_SHORT_TOKEN"] = "stranger1" },
 			`has no runner with the short token "stranger1"; it has own (runner-ab), other (othertoke)`},
+		{"a value of another type", func(h *harness) { h.inherits("", "memory_limit = 2") }, "runner own (runner-ab) in FOLDER/config.toml: memory_limit: cannot decode TOML integer as a string"},
 		{"a value that cannot be", func(h *harness) { h.inherits("", "cpu_limit = \"lots\"") }, `kubernetes.cpu_limit is "lots"`},
 	}
 	for _, test := range tests {
@@ -103,7 +104,7 @@ func TestInheritRefuses(t *testing.T) {
 			h.inherits("", "")
 			test.change(h)
 			got := h.stage("config")
-			if got.code != systemCode || got.stdout != "" || !strings.Contains(got.stderr, test.want) || strings.Contains(got.stderr, canaryRunnerToken) {
+			if got.code != systemCode || got.stdout != "" || !strings.Contains(h.plain(got.stderr), test.want) || strings.Contains(got.stderr, canaryRunnerToken) {
 				t.Errorf("config ended with %d: %s%s; want an error with %q", got.code, got.stdout, got.stderr, test.want)
 			}
 		})

@@ -60,6 +60,9 @@ func (a *app) inherit(draft settings.Draft) (settings.Settings, *stages.Origin, 
 		return settings.Settings{}, nil, failure.Wrap(failure.Settings, err, what)
 	}
 	keys, rows := inherit.Carry(runner)
+	if err := inherit.Refusals(rows); err != nil {
+		return settings.Settings{}, nil, failure.Wrap(failure.Settings, err, "runner %s in %s", runner.Label(), file.Name)
+	}
 	s, err := draft.Over(keys, file.Name)
 	if err != nil {
 		return settings.Settings{}, nil, failure.Wrap(failure.Settings, err, "the configuration")

@@ -1,5 +1,11 @@
 package inherit
 
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
 // State is what becomes of a key.
 type State string
 
@@ -96,4 +102,19 @@ func lostKeys() []Row {
 		{"step_runner_image", NotPossible, "steps of jobs (run:) need step-runner in the job's image"},
 		{"referees", NotPossible, "the runner has them for its own executors only"},
 	}
+}
+
+// Refusals is the error of keys whose values the driver does not take, nil
+// where there are none. To pass over a key that it knows could mean to run jobs
+// with more rights than the operator wrote. The way to the cluster and the
+// placeholders have tables of their own, where they may be set otherwise.
+func Refusals(rows []Row) error {
+	var all []error
+	for _, row := range rows {
+		_, moved := Moved()[row.Key]
+		if row.State == Refused && !moved && !strings.HasPrefix(row.Key, autoscaler+".") {
+			all = append(all, fmt.Errorf("%s: %s", row.Key, row.Note))
+		}
+	}
+	return errors.Join(all...)
 }

@@ -110,7 +110,10 @@ func plan(file inherit.File, r inherit.Runner, place string, o Options) (Migrati
 		return m, fmt.Errorf("writing the configuration of runner %s: %w", r.Label(), err)
 	}
 	m.DriverConfig = "# Configuration of tenant-executor for the runner " + quoted(r.Label()) + ".\n" + string(text)
-	m.Missing = missing(m.DriverPath, text, keys, file.Name)
+	if err := inherit.Refusals(rows); err != nil {
+		m.Missing = strings.Split(err.Error(), "\n")
+	}
+	m.Missing = append(m.Missing, missing(m.DriverPath, text, keys, file.Name)...)
 	defaults := settings.Defaults()
 	if text := inherit.Slots(file, r, defaults.Tenant.Ceiling); text != "" {
 		m.Warnings = append(m.Warnings, text)
