@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
@@ -45,9 +46,21 @@ const chosenFor = 30 * 24 * time.Hour
 // noteNamespace remembers the namespace that the job has chosen. One that
 // cannot be remembered is looked into only by stages of jobs that choose it.
 func (d *Driver) noteNamespace() {
-	if chosen := d.settings.Kubernetes.Namespace; chosen != d.overwrites.operators.Namespace {
-		_ = d.state.WriteFile(chosenNote+chosen, []byte(d.clock.Now().UTC().Format(time.DateOnly)))
+	if d.choseNamespace() {
+		_ = d.state.WriteFile(chosenNote+d.settings.Kubernetes.Namespace, []byte(d.clock.Now().UTC().Format(time.DateOnly)))
 	}
+}
+
+// choseNamespace says whether the namespace is of the job's choice.
+func (d *Driver) choseNamespace() bool {
+	return d.settings.Kubernetes.Namespace != d.overwrites.operators.Namespace
+}
+
+// namespaceFailure is the failure of a job that has chosen a namespace which is
+// not there, or in which the driver has no rights: another attempt would meet
+// the same.
+func (d *Driver) namespaceFailure(err error) error {
+	return failure.Wrap(failure.Overwrite, err, "namespace %s, which the job asks for", d.settings.Kubernetes.Namespace)
 }
 
 // withChosen adds the namespaces that jobs have chosen of late.

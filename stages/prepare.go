@@ -142,12 +142,14 @@ func (d *Driver) createFailure(err error) error {
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
-	case apierrors.IsNotFound(err) && d.settings.Kubernetes.Namespace != d.overwrites.operators.Namespace:
-		return failure.Wrap(failure.Overwrite, err, "namespace %s, which the job asks for", d.settings.Kubernetes.Namespace)
+	case apierrors.IsNotFound(err) && d.choseNamespace():
+		return d.namespaceFailure(err)
 	case apierrors.IsNotFound(err):
 		return failure.Wrap(failure.Settings, err, "namespace %s", d.settings.Kubernetes.Namespace)
 	case apierrors.IsForbidden(err) && errors.As(err, &status) && mentionsPolicy(status.Status().Message):
 		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
+	case apierrors.IsForbidden(err) && d.choseNamespace():
+		return d.namespaceFailure(err)
 	}
 	return d.requestFailure(err)
 }

@@ -77,6 +77,34 @@ func TestRefusedOverwrite(t *testing.T) {
 	}
 }
 
+// A namespace without rights for the driver fails the job once: the job has
+// chosen it, and the next attempt would choose it again.
+func TestNamespaceWithoutRights(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name   string
+		fault  faultserver.Fault
+		chosen string
+		code   int
+	}{
+		{"of the job's choice", faultserver.AnswerStatus(http.StatusForbidden, metav1.StatusReasonForbidden, "pods is forbidden"), "ci-x", buildCode},
+		{"of the job's choice, and not there", faultserver.AnswerStatus(http.StatusNotFound, metav1.StatusReasonNotFound, "no such namespace"), "ci-x", buildCode},
+		{"of the operator's", faultserver.AnswerStatus(http.StatusForbidden, metav1.StatusReasonForbidden, "pods is forbidden"), "", systemCode},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			h.settings["kubernetes.namespace_overwrite_allowed"] = "^ci-"
+			h.env["CUSTOM_ENV_KUBERNETES_NAMESPACE_OVERWRITE"] = test.chosen
+			h.server.Fail(1, "create", "pods", test.fault)
+			got := h.stage("prepare")
+			if got.code != test.code || test.chosen != "" && !strings.Contains(got.stdout, "namespace ci-x, which the job asks for: ") {
+				t.Errorf("prepare ended with %d: %s", got.code, got.stdout)
+			}
+		})
+	}
+}
+
 // Where the driver may not look into all namespaces it looks into those it
 // knows: the configured one and the job's.
 func TestLeftoversOfOtherNamespaces(t *testing.T) {

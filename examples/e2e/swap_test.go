@@ -67,18 +67,23 @@ pull_policy =`)
 	wantNoPods(t, j.ID)
 }
 
-// A namespace that is not there is the job's mistake, told once.
-func TestJobAsksForNoNamespace(t *testing.T) {
+// What a job may not have fails it once, and boots no node.
+func TestJobAsksForTooMuch(t *testing.T) {
 	config, err := bed.WriteConfig(testbed.Namespace, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	replaceInFile(t, config, "pull_policy =", "namespace_overwrite_allowed = \".\"\nmemory_limit_overwrite_max_allowed = \"1Gi\"\npull_policy =")
-	out := runJobWith(t, config, variable(testbed.WithoutSources(bed.Job("true")), "KUBERNETES_MEMORY_LIMIT", "2Gi"), runner.Options{})
-	if out.Status != runner.Failed || out.FailureReason != "script_failure" || out.Attempts != 1 {
-		t.Errorf("ended with %s, %s after %d attempts; want one build failure", out.Status, out.FailureReason, out.Attempts)
+	for _, test := range []struct{ variable, value, says string }{
+		{"KUBERNETES_MEMORY_LIMIT", "2Gi", `ERROR: variable KUBERNETES_MEMORY_LIMIT is "2Gi": the most that the operator allows is 1Gi`},
+		{"KUBERNETES_NAMESPACE_OVERWRITE", "nosuch", "ERROR: namespace nosuch, which the job asks for: "},
+	} {
+		out := runJobWith(t, config, variable(testbed.WithoutSources(bed.Job("true")), test.variable, test.value), runner.Options{})
+		if out.Status != runner.Failed || out.FailureReason != "script_failure" || out.Attempts != 1 {
+			t.Errorf("%s: ended with %s, %s after %d attempts; want one build failure", test.variable, out.Status, out.FailureReason, out.Attempts)
+		}
+		wantLog(t, out, test.says)
 	}
-	wantLog(t, out, `ERROR: variable KUBERNETES_MEMORY_LIMIT is "2Gi": the most that the operator allows is 1Gi`)
 }
 
 // runnersOwn is a config.toml of GitLab Runner for the cluster.

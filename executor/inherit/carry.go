@@ -180,13 +180,13 @@ func (c *carrier) entry(keys map[string]any) {
 			c.take(key, Place{"job", key}, value, "as job."+key)
 		}
 	}
-	for _, row := range lostKeys() {
+	for _, row := range EntryKeys() {
 		if value := keys[row.Key]; value != nil && value != false && !unset(value) {
 			c.rows = append(c.rows, row)
 		}
 	}
 	set, _ := keys["feature_flags"].(map[string]any)
-	for _, row := range flags() {
+	for _, row := range Flags() {
 		if set[row.Key] == true {
 			c.rows = append(c.rows, row)
 		}

@@ -78,9 +78,9 @@ const autoscaler = "autoscaler"
 // (common/config.go, KubernetesAutoscalerConfig).
 const pauseImage = "registry.k8s.io/pause:3.10"
 
-// flags are feature flags of the runner that mean something else here, or
+// Flags are feature flags of the runner that mean something else here, or
 // nothing (helpers/featureflags/flags.go).
-func flags() []Row {
+func Flags() []Row {
 	return []Row{
 		{"FF_CONCRETE", NotPossible, "the custom executor runs scripts, not step-runner"},
 		{"FF_SUSPENDABLE_ENVIRONMENTS", NotPossible, "the custom executor cannot suspend jobs"},
@@ -94,9 +94,9 @@ func flags() []Row {
 // runner, since config_exec has the last word on them.
 func jobKeys() []string { return []string{"builds_dir", "cache_dir", "shell"} }
 
-// lostKeys are the keys of a [[runners]] entry that the runner does not heed
+// EntryKeys are the keys of a [[runners]] entry that the runner does not heed
 // for the custom executor.
-func lostKeys() []Row {
+func EntryKeys() []Row {
 	return []Row{
 		{"proxy_exec", NotPossible, "the runner does not use it with the custom executor"},
 		{"step_runner_image", NotPossible, "steps of jobs (run:) need step-runner in the job's image"},
