@@ -35,6 +35,7 @@ func (d *Driver) grace() time.Duration {
 // turn it does what others could not.
 func (d *Driver) Cleanup(ctx context.Context) error {
 	d.warnOfExpiry()
+	d.warnOfOrigin()
 	limited, cancel := context.WithTimeout(ctx, d.settings.Cleanup.Timeout.Value())
 	defer cancel()
 	ended, err := d.deletePods(limited)
@@ -60,7 +61,9 @@ func (d *Driver) undoOthers(ctx context.Context) {
 // deletePods deletes the job's Pods. It gives one whose node is well, if there
 // is one: the node could serve the next job.
 func (d *Driver) deletePods(ctx context.Context) (ended *corev1.Pod, err error) {
-	list, err := d.pods.List(ctx, d.settings.Kubernetes.Namespace, pod.Selector(d.job))
+	list, err := listAcross(d.namespaces(), func(namespace string) ([]corev1.Pod, error) {
+		return d.pods.List(ctx, namespace, pod.Selector(d.job))
+	})
 	if err != nil {
 		return nil, d.requestFailure(err)
 	}

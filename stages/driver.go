@@ -11,6 +11,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/executor/overwrite"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/kube/capacity"
@@ -26,8 +27,12 @@ const requestBudget = time.Minute
 
 // Driver is what the stages of one job work with. Make it with New.
 type Driver struct {
+	// settings are the operator's with what the job has overwritten.
 	settings settings.Settings
-	job      job.Job
+	// origin is the runner's configuration, nil where nothing is inherited.
+	origin     *Origin
+	overwrites overwrites
+	job        job.Job
 	// hint is the Pod's name as config chose it, "" where no config ran.
 	hint string
 	// variables are the job's, by their names in the stage's environment.
@@ -51,6 +56,9 @@ type Driver struct {
 // Parts are what a Driver is made of.
 type Parts struct {
 	Settings settings.Settings
+	// Origin is where some of the settings come from, nil for the driver's own
+	// file alone.
+	Origin *Origin
 	// Find says where the cluster is; it may move while a stage runs.
 	Find cluster.Find
 	// State is the folder on this host, nil where there is none, for the reason
@@ -81,24 +89,29 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 		// A name of another job, left in the environment of a shell.
 		hint = ""
 	}
+	overwritten := overwrites{operators: p.Settings.Kubernetes}
+	overwritten.result, overwritten.refused = overwrite.Apply(p.Settings.Kubernetes, p.Variables)
+	p.Settings.Kubernetes = overwritten.result.Settings
 	// From here on the namespace is the job's.
 	p.Settings.Kubernetes.Namespace = pod.Namespace(p.Settings.Kubernetes, p.Job)
 	return &Driver{
-		settings:  p.Settings,
-		job:       p.Job,
-		hint:      hint,
-		variables: p.Variables,
-		log:       p.Log,
-		clock:     p.Clock,
-		host:      p.Host,
-		state:     p.State,
-		stateErr:  p.StateErr,
-		history:   history{p.State, c.Identity()},
-		cluster:   c,
-		pods:      pods.NewClient(c, requestBudget),
-		nodes:     capacity.NewNodes(c, requestBudget),
-		pool:      newPool(c, p.Settings, p.Clock),
-		runner:    stream.NewRunner(c, stream.Transport(p.Settings.Cluster.Transport)),
+		settings:   p.Settings,
+		overwrites: overwritten,
+		origin:     p.Origin,
+		job:        p.Job,
+		hint:       hint,
+		variables:  p.Variables,
+		log:        p.Log,
+		clock:      p.Clock,
+		host:       p.Host,
+		state:      p.State,
+		stateErr:   p.StateErr,
+		history:    history{p.State, c.Identity()},
+		cluster:    c,
+		pods:       pods.NewClient(c, requestBudget),
+		nodes:      capacity.NewNodes(c, requestBudget),
+		pool:       newPool(c, p.Settings, p.Clock),
+		runner:     stream.NewRunner(c, stream.Transport(p.Settings.Cluster.Transport)),
 	}, nil
 }
 

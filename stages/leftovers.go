@@ -26,21 +26,23 @@ type leftovers struct {
 	clock   pods.Clock
 	host    Host
 	state   *state.Folder
-	// runner is the runner's short token, namespace where its jobs are, ""
-	// where each has one of its own.
-	runner, namespace string
+	// runner is the runner's short token.
+	runner     string
+	namespaces *namespaces
 }
 
 func (d *Driver) leftovers(host Host) *leftovers {
 	return &leftovers{
 		cluster: d.cluster, pods: d.pods, nodes: d.nodes, reap: reap.NewClient(d.cluster, requestBudget),
-		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, namespace: everywhere(d.settings.Kubernetes),
+		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, namespaces: d.namespaces().withChosen(d.state, d.clock.Now()),
 	}
 }
 
 // list gives the Pods of the runner.
 func (l *leftovers) list(ctx context.Context) ([]corev1.Pod, error) {
-	return l.pods.List(ctx, l.namespace, pod.RunnerSelector(l.runner))
+	return listAcross(l.namespaces, func(namespace string) ([]corev1.Pod, error) {
+		return l.pods.List(ctx, namespace, pod.RunnerSelector(l.runner))
+	})
 }
 
 // rules judge by the driver's labels and annotations. Nodes that decide are
@@ -113,7 +115,7 @@ func (l *leftovers) ofUndone(ctx context.Context, u state.Undone) ([]reap.Leftov
 		return nil, err
 	}
 	left := l.rules(ctx).All(list, reap.Undone)
-	if l.namespace != "" {
+	if !l.namespaces.perJob {
 		return left, nil
 	}
 	home, err := l.home(ctx, u)

@@ -10,21 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
-	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/objects"
 	"github.com/socialweb-computer/tenant-executor/kube/reap"
 	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
-
-// everywhere is the namespace in which all jobs' Pods are found: "", for any,
-// where each job has one of its own.
-func everywhere(s settings.Kubernetes) string {
-	if s.NamespacePerJob {
-		return ""
-	}
-	return s.Namespace
-}
 
 // furnished is how long a new namespace may be without its service account,
 // which the cluster makes.
@@ -75,9 +65,9 @@ func (d *Driver) deleteNamespace(ctx context.Context) error {
 	return nil
 }
 
-// namespaces are those of the runner's jobs, where each has one of its own.
-func (l *leftovers) namespaces(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
-	if l.namespace != "" {
+// ownNamespaces are those of the runner's jobs, where each has one of its own.
+func (l *leftovers) ownNamespaces(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+	if !l.namespaces.perJob {
 		return nil, nil
 	}
 	return l.reap.Namespaces(ctx, pod.RunnerObjects(l.runner))

@@ -26,6 +26,9 @@ const abortBudget = 10 * time.Second
 
 // Prepare makes the job's Pod and waits until stages can run in it.
 func (d *Driver) Prepare(ctx context.Context) error {
+	if d.overwrites.refused != nil {
+		return d.overwrites.refused
+	}
 	host := d.host()
 	plan, err := d.plan(host)
 	if err != nil {
@@ -43,6 +46,8 @@ func (d *Driver) Prepare(ctx context.Context) error {
 	}
 	d.log.Info("Using tenant cluster %s, namespace %s, image %s",
 		strings.TrimPrefix(d.cluster.URL(), "https://"), objects.Pod.Namespace, objects.Pod.Spec.Containers[0].Image)
+	d.tellOverwrites()
+	d.noteNamespace()
 
 	d.tidy(ctx, host)
 	plan.Logins = d.logins(ctx, objects.Images())
@@ -153,10 +158,14 @@ func (d *Driver) createFailure(err error) error {
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
+	case apierrors.IsNotFound(err) && d.choseNamespace():
+		return d.namespaceFailure(err)
 	case apierrors.IsNotFound(err):
 		return failure.Wrap(failure.Settings, err, "namespace %s", d.settings.Kubernetes.Namespace)
 	case apierrors.IsForbidden(err) && errors.As(err, &status) && mentionsPolicy(status.Status().Message):
 		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
+	case apierrors.IsForbidden(err) && d.choseNamespace():
+		return d.namespaceFailure(err)
 	}
 	return d.requestFailure(err)
 }

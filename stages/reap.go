@@ -3,7 +3,10 @@ package stages
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
@@ -28,6 +31,8 @@ type ReapParts struct {
 	Runner string
 	Host   Host
 	Clock  pods.Clock
+	// Warn says what the result lacks.
+	Warn func(text string)
 	// DryRun only looks.
 	DryRun bool
 }
@@ -59,9 +64,12 @@ func Reap(ctx context.Context, p ReapParts) ([]Leftover, error) {
 	l := &leftovers{
 		cluster: c, pods: pods.NewClient(c, requestBudget), nodes: capacity.NewNodes(c, requestBudget),
 		reap: reap.NewClient(c, requestBudget), clock: p.Clock, host: p.Host, state: p.State,
-		runner: p.Runner, namespace: everywhere(p.Settings.Kubernetes),
+		runner: p.Runner, namespaces: namespacesOf(p.Settings.Kubernetes, p.Settings.Kubernetes).withChosen(p.State, p.Clock.Now()),
 	}
 	found, err := l.all(ctx)
+	if l.namespaces.narrowed {
+		p.Warn("the driver may not list Pods and Secrets in all namespaces, so those that jobs have chosen are known by this host's memory alone: " + strings.Join(l.namespaces.known, ", "))
+	}
 	failed := []error{err}
 	var told []Leftover
 	for _, one := range found {
@@ -113,9 +121,11 @@ func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 		add(more)
 		failed = append(failed, err)
 	}
-	secrets, err := l.reap.Secrets(ctx, l.namespace, pod.RunnerObjects(l.runner))
+	secrets, err := listAcross(l.namespaces, func(namespace string) ([]metav1.PartialObjectMetadata, error) {
+		return l.reap.Secrets(ctx, namespace, pod.RunnerObjects(l.runner))
+	})
 	failed = append(failed, err)
-	namespaces, err := l.namespaces(ctx)
+	namespaces, err := l.ownNamespaces(ctx)
 	failed = append(failed, err)
 	list, err := l.list(ctx)
 	if err != nil {

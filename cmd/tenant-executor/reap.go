@@ -77,6 +77,7 @@ func (a *app) reap(c *cobra.Command, output string, dryRun bool) error {
 	found, err := stages.Reap(c.Context(), stages.ReapParts{
 		Settings: s, Find: a.finder(folder, true).Find, State: folder, StateErr: stateErr,
 		Runner: a.runner, Host: a.host(folder), Clock: stages.Clock{}, DryRun: dryRun,
+		Warn: func(text string) { a.voice.Warn("%s", text) },
 	})
 	write := a.writeTable
 	if output == formatJSON {

@@ -11,6 +11,7 @@ const (
 	OutOfMemory     Cause = "out_of_memory"
 	JobInvalid      Cause = "job_invalid"
 	Unsupported     Cause = "unsupported"
+	Overwrite       Cause = "overwrite"
 	ImageMissing    Cause = "image_missing"
 	ImagePull       Cause = "image_pull"
 	ImageDenied     Cause = "image_denied"
@@ -72,6 +73,8 @@ func Causes() []Description {
 			"Correct the job's definition in .gitlab-ci.yml."},
 		{Unsupported, Build, "The job needs something that this driver does not do.",
 			"Remove it from the job, or run the job on a runner with another executor."},
+		{Overwrite, Build, "A variable of the job asks for what the operator does not allow, or for what makes no sense.",
+			"Correct or remove the variable in .gitlab-ci.yml or in the project's settings, or have the operator allow it in the [kubernetes] section of the driver's configuration."},
 		{ImageMissing, Build, "The job names no image and the configuration has no default.",
 			"Add \"image:\" to the job, or have the operator set image in the [kubernetes] section of the driver's configuration."},
 		{NotAllowed, Build, "The job asks for something that the operator does not allow.",

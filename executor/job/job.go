@@ -35,6 +35,9 @@ type Job struct {
 	// Steps are the names of the job's steps in their order.
 	Steps []string
 
+	// NamesRunner is whether the job's own variables name a runner's short
+	// token: RunnerToken is then not to be trusted.
+	NamesRunner bool
 	// RunnerToken is the short token of the runner, "" where none was handed
 	// over (a stage run by hand).
 	RunnerToken string
@@ -116,6 +119,11 @@ type response struct {
 	} `json:"secrets"`
 }
 
+// tokenVariable is the runner's short token. The runner sets it
+// (common/config.go:2498); GitLab sends it only where a pipeline or a project
+// sets it as well, and then that one wins.
+const tokenVariable = "CI_RUNNER_SHORT_TOKEN"
+
 // ErrNoID is the error of a job file without a job id: it is not a job, or it
 // is cut off.
 var ErrNoID = errors.New(`no "id" above 0: this is not a job response`)
@@ -151,7 +159,7 @@ func Parse(data []byte, env Environment) (Job, error) {
 			SHA:       r.GitInfo.SHA,
 			BeforeSHA: r.GitInfo.BeforeSHA,
 		},
-		RunnerToken:  env.Variable("CI_RUNNER_SHORT_TOKEN"),
+		RunnerToken:  env.Variable(tokenVariable),
 		RunnerName:   env.Variable("CI_RUNNER_DESCRIPTION"),
 		ConcurrentID: env.Variable("CI_CONCURRENT_PROJECT_ID"),
 		BuildsDir:    env.Variable("CI_BUILDS_DIR"),
@@ -166,6 +174,9 @@ func Parse(data []byte, env Environment) (Job, error) {
 		}
 		// A secret is a file unless it says otherwise (common/spec/spec.go).
 		j.Secrets[name] = secret.File == nil || *secret.File
+	}
+	for _, variable := range r.Variables {
+		j.NamesRunner = j.NamesRunner || variable.Key == tokenVariable
 	}
 	for _, step := range r.Steps {
 		j.Steps = append(j.Steps, step.Name)

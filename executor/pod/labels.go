@@ -80,7 +80,7 @@ func (p Plan) labels() map[string]string {
 
 	labels := map[string]string{}
 	for name, value := range p.Settings.PodLabels {
-		labels[name] = value
+		labels[name] = runnerLabelValue(p.Variables.Expand(value))
 	}
 	for name, value := range map[string]string{
 		LabelComponent: ComponentJob,
@@ -123,7 +123,7 @@ func (p Plan) annotations() map[string]string {
 	j := p.Job
 	annotations := map[string]string{}
 	for name, value := range p.Settings.PodAnnotations {
-		annotations[name] = value
+		annotations[name] = p.Variables.Expand(value)
 	}
 	if p.Owner != "" {
 		annotations[AnnotationOwner] = p.Owner

@@ -33,7 +33,15 @@ func (s Settings) check() error {
 		absolute("state.dir", s.State.Dir),
 		s.Warm.check(),
 		s.checkNamespaces(),
+		s.Inherit.check(),
 	)
+}
+
+func (i Inherit) check() error {
+	if i.ConfigFile == "" {
+		return nil
+	}
+	return absolute("inherit.config_file", i.ConfigFile)
 }
 
 // checkNamespaces refuses placeholders where no job is in their namespace: the

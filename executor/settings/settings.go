@@ -20,6 +20,7 @@ type Settings struct {
 	Run        Run        `toml:"run" doc:"How a stage is watched and ended."`
 	Cleanup    Cleanup    `toml:"cleanup" doc:"How cleanup ends. It has to fit in the runner's shutdown_timeout (30 s by default)."`
 	State      State      `toml:"state" doc:"What the driver keeps on this host."`
+	Inherit    Inherit    `toml:"inherit" doc:"Settings that stand in the runner's own config.toml already. tenant-executor migrate shows which of them are carried over."`
 	Warm       Warm       `toml:"warm" doc:"Nodes that are kept for jobs to come, by placeholder Pods. Without this table none are. Placeholders make way for jobs of the same namespace alone: use one namespace for all jobs of a cluster that has them. Keys have the names and meanings of [runners.kubernetes.autoscaler] in the runner's config.toml, where that has them."`
 }
 
@@ -77,6 +78,11 @@ type Run struct {
 // Cleanup is how cleanup ends.
 type Cleanup struct {
 	Timeout Duration `toml:"timeout" default:"20s" doc:"How long cleanup tries to reach the cluster."`
+}
+
+// Inherit is where settings are taken from that the file does not name.
+type Inherit struct {
+	ConfigFile string `toml:"config_file" example:"/etc/gitlab-runner/config.toml" doc:"The runner's config.toml. Keys of [runners.kubernetes] there, and builds_dir, cache_dir and shell, count as if they were written here; what is written here wins. The runner that a stage works for is found by its token. The driver has to be able to read the file."`
 }
 
 // State is what lasts on the host.

@@ -125,7 +125,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, asked Request) {
 		Items:    []corev1.Pod{},
 	}
 	for _, p := range s.store.pods {
-		if p.Namespace == asked.Namespace && selector.Matches(labels.Set(p.Labels)) {
+		if (asked.Namespace == metav1.NamespaceAll || p.Namespace == asked.Namespace) && selector.Matches(labels.Set(p.Labels)) {
 			list.Items = append(list.Items, *p)
 		}
 	}
