@@ -46,6 +46,7 @@ func (h *harness) inherits(global, section string) {
 func TestInherit(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
+	h.answerSetup()
 	delete(h.settings, "kubernetes.namespace")
 	h.settings["kubernetes.cpu_limit"] = "2"
 	h.inherits("concurrent = 10", `
@@ -124,6 +125,7 @@ func TestJobCannotChooseItsRunner(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
+			h.answerSetup()
 			h.inherits("", "")
 			text, err := os.ReadFile(h.settings["inherit.config_file"])
 			if err != nil {

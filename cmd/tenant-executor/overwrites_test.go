@@ -52,6 +52,7 @@ func TestOverwrittenNamespace(t *testing.T) {
 func TestNothingOverwritten(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
+	h.answerSetup()
 	h.settings["kubernetes.cpu_limit_overwrite_max_allowed"] = "4"
 	if got := h.stage("prepare"); got.code != 0 || strings.Contains(got.stdout, "overwritten") || strings.Contains(got.stdout, "Without effect") {
 		t.Errorf("prepare ended with %d: %s", got.code, got.stdout)
@@ -120,6 +121,7 @@ func TestLeftoversOfOtherNamespaces(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
+			h.answerSetup()
 			h.settings["kubernetes.namespace_overwrite_allowed"] = "^ci-"
 			if got := h.stage("prepare"); got.code != 0 {
 				t.Fatalf("prepare ended with %d: %s", got.code, got.stdout)
