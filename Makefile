@@ -15,7 +15,7 @@ LOCALTENANT = examples/localtenant
 MODULES     = . $(LOCALTENANT)
 
 .DEFAULT_GOAL := build
-.PHONY: build agent deps demo test lint unit fuzz e2e bench update clean
+.PHONY: build agent deps demo test lint compiler unit fuzz e2e bench update clean
 
 # The driver, the job runner and the local tenant cluster, in bin/.
 build: agent
@@ -50,7 +50,11 @@ lint: agent
 	$(GO) run $(STATICCHECK) -tags e2e ./examples/e2e/...
 	cd $(LOCALTENANT) && $(GO) vet -tags localtenant ./... && $(GO) run $(STATICCHECK) -tags localtenant .
 
-unit: agent
+# The race detector needs a C compiler.
+compiler:
+	@command -v $${CC:-gcc} >/dev/null || { apt-get update -q && apt-get install -qy --no-install-recommends gcc libc6-dev; }
+
+unit: agent compiler
 	$(GO) test -race ./...
 	$(GO) test -count 1 -run 'Thousand|Memory' ./cmd/tenant-executor
 	$(GO) test -C $(LOCALTENANT) -race ./...

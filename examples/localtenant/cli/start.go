@@ -18,8 +18,11 @@ import (
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/tenant"
 )
 
-// registryUser is the user of the registry's listener with authentication.
-const registryUser = "tenant"
+// The users of the registry's listeners with a login. The guest may pull nothing.
+const (
+	registryUser  = "tenant"
+	registryGuest = "guest"
+)
 
 // dyingTimeout is how long a daemon that does not answer may take to end.
 const dyingTimeout = 10 * time.Second
@@ -84,7 +87,7 @@ func (c *common) record(t tenant.Tenant, flags upFlags, ready prepared) error {
 	}
 	return daemon.Config{
 		Name: t.Name(), Created: c.Now().UTC(), Network: plan.String(), Components: ready.components,
-		Username: registryUser, Password: rand.Text(), MountToken: rand.Text(), Gateway: flags.settings,
+		Username: registryUser, Password: rand.Text(), Guest: registryGuest, MountToken: rand.Text(), Gateway: flags.settings,
 	}.Write(t)
 }
 

@@ -65,7 +65,9 @@ func (c *common) printStatus(status daemon.Status) error {
 		row("logs", "%s", status.LogDir)
 		row("host address", "%s (%s)", status.BridgeAddress, status.Bridge)
 		row("registry", "%s", registryText(status.Registry))
-		row("", "%s, user %s, password %s", status.Registry.Auth, status.Registry.Username, status.Registry.Password)
+		row("", "%s, basic authentication; %s, tokens", status.Registry.Auth, status.Registry.Token)
+		row("", "user %s, password %s; user %s, same password, may pull nothing",
+			status.Registry.Username, status.Registry.Password, status.Registry.Guest)
 		for _, component := range status.Components {
 			row(component.Name, "%s", runningText(component.Running, component.PID))
 		}

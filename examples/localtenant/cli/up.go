@@ -219,15 +219,16 @@ func (c *common) tellNext(ctx context.Context, t tenant.Tenant) error {
   cluster    %s, %d nodes
   access     %s
   kcp        %s, Cluster %s
-  registry   %s, and %s for %s with a password (see status)
-  images     %s/localtenant/{busybox,debian,helper}:%s
+  registry   %s, and with a login %s and %s (see status)
+  images     %s/localtenant/NAME:%s, like busybox, debian, helper; localtenant build lists them
 
 next:
   export KUBECONFIG=%s
   localtenant driver-config%s > driver.toml
   localtenant status%s
   localtenant down%s
-`, status.URL, len(status.Nodes), status.AccessDir, status.KCP.Kubeconfig, status.KCP.Cluster, status.Registry.Plain, status.Registry.Auth, status.Registry.Username,
-		status.Registry.Plain, images.Tag, status.Kubeconfig, suffix, suffix, suffix)
+`, status.URL, len(status.Nodes), status.AccessDir, status.KCP.Kubeconfig, status.KCP.Cluster,
+		status.Registry.Plain, status.Registry.Auth, status.Registry.Token, status.Registry.Plain, images.Tag,
+		status.Kubeconfig, suffix, suffix, suffix)
 	return nil
 }

@@ -7,12 +7,11 @@ import (
 	"fmt"
 	"net/http"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/controlplane"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/faults"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/gateway"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/node"
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/registry"
 )
 
 // The paths of the daemon's API on its socket.
@@ -40,15 +39,6 @@ type ServerPort struct {
 	Port int `json:"port"`
 	// Same keeps the port that it had.
 	Same bool `json:"same"`
-}
-
-// RegistryChange makes the registry slow or unavailable; nil leaves a setting as
-// it is.
-type RegistryChange struct {
-	// Delay is put before each answer; not negative.
-	Delay *metav1.Duration `json:"delay,omitempty"`
-	// Down has it answer nothing but 503 Service Unavailable.
-	Down *bool `json:"down,omitempty"`
 }
 
 // failure is the body of an answer that is an error.
@@ -227,27 +217,6 @@ func (d *Daemon) setGateway(r *http.Request) (any, error) {
 	return d.gateway.Status(), nil
 }
 
-func (d *Daemon) setRegistry(r *http.Request) (any, error) {
-	var change RegistryChange
-	if err := decode(r, &change); err != nil {
-		return nil, err
-	}
-	if change.Delay != nil && change.Delay.Duration < 0 {
-		return nil, fmt.Errorf("%w: the registry's delay is %s; it must not be negative", errRequest, change.Delay.Duration)
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if change.Delay != nil {
-		d.registryDelay = *change.Delay
-		d.registry.SetDelay(change.Delay.Duration)
-	}
-	if change.Down != nil {
-		d.registryDown = *change.Down
-		d.registry.SetDown(*change.Down)
-	}
-	return d.registryStatus(), nil
-}
-
 // errRequest says that a request cannot be understood.
 var errRequest = errors.New("bad request")
 
@@ -282,7 +251,7 @@ func code(err error) int {
 	switch {
 	case is(node.ErrUnknown):
 		return http.StatusNotFound
-	case is(errRequest, node.ErrName, gateway.ErrSettings, faults.ErrSettings):
+	case is(errRequest, node.ErrName, gateway.ErrSettings, registry.ErrFaults, faults.ErrSettings):
 		return http.StatusBadRequest
 	case is(controlplane.ErrRunning, controlplane.ErrStopped, node.ErrKilled, node.ErrBusy, node.ErrFull, node.ErrFault):
 		return http.StatusConflict

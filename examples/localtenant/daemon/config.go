@@ -21,9 +21,11 @@ type Config struct {
 	Network string `json:"network"`
 	// Components is the components binary.
 	Components string `json:"components"`
-	// Username and Password open the registry's listener with authentication.
+	// Username and Password open the registry's listeners with a login.
 	Username string `json:"registryUsername"`
 	Password string `json:"registryPassword"`
+	// Guest is a second user with that password, who may pull nothing.
+	Guest string `json:"registryGuest"`
 	// MountToken is the bearer token that the mount lets in.
 	MountToken string `json:"mountToken"`
 	// Gateway are the settings that the gateway starts with.

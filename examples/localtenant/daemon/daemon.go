@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/cgroup"
@@ -52,10 +51,6 @@ type Daemon struct {
 
 	// faults is what goes wrong on demand.
 	faults faults.Agenda
-
-	// What the registry was last set to.
-	registryDelay metav1.Duration
-	registryDown  bool
 }
 
 // Run is the life of a tenant, from its start until the context is over. It
@@ -167,7 +162,7 @@ func (d *Daemon) startRegistry(ctx context.Context) error {
 	context.AfterFunc(ctx, func() { requests.Close() })
 	server, err := registry.Start(ctx, registry.Options{
 		Address: d.plan.Host().String(), Store: d.tenant.RegistryDir(),
-		Username: d.config.Username, Password: d.config.Password, Log: requests,
+		Username: d.config.Username, Password: d.config.Password, Guest: d.config.Guest, Log: requests,
 	})
 	if err != nil {
 		return fmt.Errorf("start the registry: %w", err)
@@ -192,7 +187,7 @@ func (d *Daemon) startGateway(ctx context.Context, tree cgroup.Tree, keys *contr
 	nodes := node.NewManager(node.Options{
 		Tenant: d.tenant, Plan: d.plan, Tree: tree, Issuer: keys.Authority, Starter: d.spawner, Cluster: watch, Paths: paths,
 		Registry: node.Registry{
-			Addresses:  []string{d.registry.PlainAddr(), d.registry.AuthAddr()},
+			Addresses:  []string{d.registry.PlainAddr(), d.registry.AuthAddr(), d.registry.TokenAddr()},
 			PauseImage: d.registry.PlainAddr() + "/localtenant/pause:" + images.Tag,
 		},
 		Door: d.plane.Door(), Faults: &d.faults, Log: d.log, Changed: d.changed,

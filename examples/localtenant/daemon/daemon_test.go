@@ -20,6 +20,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/faults"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/gateway"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/node"
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/registry"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/tenant"
 )
 
@@ -135,6 +136,7 @@ func TestCodes(t *testing.T) {
 		{node.ErrUnknown, http.StatusNotFound},
 		{node.ErrName, http.StatusBadRequest},
 		{gateway.ErrSettings, http.StatusBadRequest},
+		{registry.ErrFaults, http.StatusBadRequest},
 		{faults.ErrSettings, http.StatusBadRequest},
 		{controlplane.ErrStopped, http.StatusConflict},
 		{node.ErrFault, http.StatusConflict},
@@ -150,7 +152,7 @@ func TestCodes(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	where := place(t)
-	want := Config{Name: "demo", Network: "10.201.0.0/16", Username: "tenant", Password: "secret", Gateway: gateway.Defaults()}
+	want := Config{Name: "demo", Network: "10.201.0.0/16", Username: "tenant", Password: "secret", Guest: "guest", Gateway: gateway.Defaults()}
 	if err := want.Write(where); err != nil {
 		t.Fatal(err)
 	}
@@ -193,6 +195,7 @@ func TestStatusFields(t *testing.T) {
 	for _, path := range []string{
 		"name", "state", "stateDir", "url", "accessDir", "kubeconfig", "logDir", "pid", "bridge", "bridgeAddress", "network", "created",
 		"registry.plain", "registry.auth", "registry.username", "registry.password", "registry.delay", "registry.down",
+		"registry.token", "registry.guest", "registry.refuse", "registry.rateLimited", "registry.bytesPerSecond", "registry.repositories",
 		"apiserver.running", "apiserver.pid", "apiserver.port", "apiserver.log", "apiserver.auditLog",
 		"gateway.ceiling", "gateway.podsPerNode", "gateway.hold", "gateway.bootTime", "gateway.paused", "gateway.state",
 		"gateway.unfinishedPods", "gateway.wanted", "gateway.booting", "gateway.nodes",

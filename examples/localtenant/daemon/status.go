@@ -4,8 +4,6 @@ import (
 	"os"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/controlplane"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/faults"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/gateway"
@@ -64,18 +62,6 @@ type Details struct {
 	Faults faults.Settings `json:"faults"`
 }
 
-// RegistryStatus says where images come from.
-type RegistryStatus struct {
-	// Plain and Auth are host:port, over HTTP; Auth wants the credentials.
-	Plain    string `json:"plain"`
-	Auth     string `json:"auth"`
-	Username string `json:"username"`
-	Password string `json:"password"`
-	// Delay before each answer, and whether it answers 503 to everything.
-	Delay metav1.Duration `json:"delay"`
-	Down  bool            `json:"down"`
-}
-
 // MountStatus says where users reach the tenant's apiserver.
 type MountStatus struct {
 	// URL is the apiserver's, below /clusters/.
@@ -111,15 +97,6 @@ func (d *Daemon) status() Status {
 		Faults:     d.faults.Settings(),
 	}
 	return status
-}
-
-// registryStatus wants the lock held.
-func (d *Daemon) registryStatus() RegistryStatus {
-	return RegistryStatus{
-		Plain: d.registry.PlainAddr(), Auth: d.registry.AuthAddr(),
-		Username: d.config.Username, Password: d.config.Password,
-		Delay: d.registryDelay, Down: d.registryDown,
-	}
 }
 
 // Offline is the status of a tenant whose daemon does not run.

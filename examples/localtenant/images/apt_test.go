@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -112,7 +113,7 @@ func TestWithoutApt(t *testing.T) {
 
 func TestPackagesLeftOut(t *testing.T) {
 	fakeApt(t, twoPackages)
-	w := &workshop{apt: newApt(t)}
+	w := &workshop{apt: newApt(t), architecture: runtime.GOARCH}
 	inputs, err := DebianPackages{Install: []string{"a"}, Without: []string{"b*"}}.inputs(t.Context(), w)
 	if err != nil || inputs != "a_1%3a2_amd64.deb SHA256:aa" {
 		t.Errorf("inputs = %q, %v", inputs, err)

@@ -101,11 +101,6 @@ func (w *workshop) report(format string, args ...any) {
 	_, _ = fmt.Fprintf(w.out, "images: "+format+"\n", args...)
 }
 
-// goEnv is what makes go build a static program for the image.
-func (w *workshop) goEnv() []string {
-	return []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + w.architecture, "GOWORK=off"}
-}
-
 func (w *workshop) build(ctx context.Context, recipes []Recipe) ([]Image, error) {
 	started := w.now()
 	if recipes == nil {
@@ -116,22 +111,48 @@ func (w *workshop) build(ctx context.Context, recipes []Recipe) ([]Image, error)
 	}
 	imgs := make([]Image, 0, len(recipes))
 	for _, recipe := range recipes {
-		layers := make([]v1.Layer, 0, len(recipe.Layers))
-		for _, part := range recipe.Layers {
-			layer, err := w.layer(ctx, part)
-			if err != nil {
-				return nil, fmt.Errorf("image %s, %s: %w", recipe.Name, part.Label(), err)
-			}
-			layers = append(layers, layer)
-		}
-		img, err := assemble(recipe, w.architecture, layers)
+		img, err := w.image(ctx, recipe)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("image %s, %w", recipe.Name, err)
 		}
 		imgs = append(imgs, img)
 	}
 	w.report("%d images ready in %s", len(imgs), w.since(started))
 	return imgs, nil
+}
+
+// image makes what the recipe describes: an image, or an index of images.
+func (w *workshop) image(ctx context.Context, recipe Recipe) (Image, error) {
+	made := Image{Name: recipe.Name, Tag: recipe.Tag}
+	if len(recipe.Platforms) == 0 {
+		var err error
+		made.Image, err = w.platform(ctx, recipe)
+		return made, err
+	}
+	ofPlatform := make([]v1.Image, len(recipe.Platforms))
+	for i, architecture := range recipe.Platforms {
+		other := *w
+		other.architecture = architecture
+		var err error
+		if ofPlatform[i], err = other.platform(ctx, recipe); err != nil {
+			return Image{}, fmt.Errorf("linux/%s: %w", architecture, err)
+		}
+	}
+	made.Index = index(recipe, ofPlatform)
+	return made, nil
+}
+
+// platform makes the image for the workshop's architecture.
+func (w *workshop) platform(ctx context.Context, recipe Recipe) (v1.Image, error) {
+	layers := make([]v1.Layer, 0, len(recipe.Layers))
+	for _, part := range recipe.Layers {
+		layer, err := w.layer(ctx, part)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", part.Label(), err)
+		}
+		layers = append(layers, layer)
+	}
+	return assemble(recipe, w.architecture, layers)
 }
 
 func (w *workshop) since(t time.Time) time.Duration {

@@ -2,7 +2,6 @@ package images
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,24 +13,25 @@ import (
 // its applets, and the few files a minimal system has.
 type Busybox struct{}
 
-// busyboxPackage is the Debian package it comes from.
-const busyboxPackage = "busybox-static"
+// busyboxProgram is the program, which is static, so that it needs nothing
+// else of the image.
+func busyboxProgram() PackageFile {
+	return PackageFile{Package: "busybox-static", From: []string{"bin/busybox", "usr/bin/busybox"}, Path: "bin/busybox"}
+}
 
 // Label is busybox.
 func (Busybox) Label() string { return "busybox" }
 
-func (Busybox) packages() DebianPackages { return DebianPackages{Install: []string{busyboxPackage}} }
-
-func (b Busybox) inputs(ctx context.Context, w *workshop) (string, error) {
-	return b.packages().inputs(ctx, w)
+func (Busybox) inputs(ctx context.Context, w *workshop) (string, error) {
+	return busyboxProgram().inputs(ctx, w)
 }
 
 func (b Busybox) fill(ctx context.Context, w *workshop, t *tree) error {
-	program, err := b.program(ctx, w)
+	program, err := busyboxProgram().body(ctx, w)
 	if err != nil {
 		return err
 	}
-	applets, err := appletsOf(ctx, w, program)
+	applets, err := appletsOf(ctx, w, program, "--list")
 	if err != nil {
 		return err
 	}
@@ -59,32 +59,9 @@ func (b Busybox) fill(ctx context.Context, w *workshop, t *tree) error {
 	return Files{Name: b.Label(), Entries: entries}.fill(ctx, w, t)
 }
 
-// program takes busybox out of its package.
-func (b Busybox) program(ctx context.Context, w *workshop) ([]byte, error) {
-	archives, err := b.packages().archives(ctx, w)
-	if err != nil {
-		return nil, err
-	}
-	folder, err := w.apt.download(ctx, b.packages().Install)
-	if err != nil {
-		return nil, err
-	}
-	unpacked := newTree()
-	for _, a := range archives {
-		if err := unpack(ctx, w, filepath.Join(folder, a.File), unpacked); err != nil {
-			return nil, err
-		}
-	}
-	for _, place := range []string{"bin/busybox", "usr/bin/busybox"} {
-		if program, found := unpacked.read(place); found {
-			return program, nil
-		}
-	}
-	return nil, fmt.Errorf("package %s has no busybox in /bin or /usr/bin", busyboxPackage)
-}
-
-// appletsOf asks the program itself what it can do.
-func appletsOf(ctx context.Context, w *workshop, program []byte) ([]string, error) {
+// appletsOf asks the program itself what it can do: its applets by --list, and
+// with their places by --list-full.
+func appletsOf(ctx context.Context, w *workshop, program []byte, question string) ([]string, error) {
 	folder, err := os.MkdirTemp(w.store.dir, temporary)
 	if err != nil {
 		return nil, fmt.Errorf("make a folder to run busybox in: %w", err)
@@ -94,7 +71,7 @@ func appletsOf(ctx context.Context, w *workshop, program []byte) ([]string, erro
 	if err := os.WriteFile(file, program, 0o755); err != nil {
 		return nil, fmt.Errorf("write busybox: %w", err)
 	}
-	output, err := w.run.output(ctx, "", nil, file, "--list")
+	output, err := w.run.output(ctx, "", nil, file, question)
 	if err != nil {
 		return nil, fmt.Errorf("list busybox's applets: %w", err)
 	}
@@ -105,7 +82,7 @@ func appletsOf(ctx context.Context, w *workshop, program []byte) ([]string, erro
 		}
 	}
 	if len(applets) == 0 {
-		return nil, errors.New("busybox --list names no applet")
+		return nil, fmt.Errorf("busybox %s names no applet", question)
 	}
 	return applets, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"path"
 )
 
 // certificates is where Debian's programs look for certificate authorities.
@@ -40,7 +41,10 @@ func configure(t *tree) error {
 			return err
 		}
 	}
-	if err := addUser(t); err != nil {
+	if err := addCommands(t); err != nil {
+		return err
+	}
+	if err := addAccounts(t); err != nil {
 		return err
 	}
 	return addCertificates(t)
@@ -54,18 +58,48 @@ func copyFile(t *tree, from, to string) error {
 	return t.add(Entry{Path: to, Mode: 0o644, Body: string(body)})
 }
 
-// addUser adds the ordinary user.
-func addUser(t *tree) error {
-	for name, line := range map[string]string{
-		"etc/passwd": fmt.Sprintf("job:x:%d:%d::/home/job:/bin/sh\n", jobUser, jobUser),
-		"etc/group":  fmt.Sprintf("job:x:%d:\n", jobUser),
-	} {
-		body, found := t.read(name)
-		if !found {
+// addCommands makes PostgreSQL's programs commands. Debian's own commands of
+// these names choose one of several versions, and are written in Perl.
+func addCommands(t *tree) error {
+	for _, program := range t.under("usr/lib/postgresql", "") {
+		folder, name := path.Split(program)
+		if path.Base(folder) != "bin" {
 			continue
 		}
-		if err := t.add(Entry{Path: name, Mode: 0o644, Body: string(body) + line}); err != nil {
+		link := Entry{Path: "usr/local/bin/" + name, Mode: fs.ModeSymlink | 0o777, Target: "/" + program}
+		if err := t.add(link); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// addAccounts adds the ordinary user, and those that services run as.
+func addAccounts(t *tree) error {
+	for _, a := range []struct {
+		name  string
+		id    int
+		home  string
+		needs string
+	}{
+		{name: "job", id: jobUser, home: "/home/job"},
+		{name: "redis", id: redisUser, home: "/var/lib/redis", needs: "usr/bin/redis-server"},              // redis-server.postinst
+		{name: "postgres", id: postgresUser, home: "/var/lib/postgresql", needs: "usr/local/bin/postgres"}, // postgresql-common.postinst
+	} {
+		if a.needs != "" && !t.has(a.needs) {
+			continue
+		}
+		for name, line := range map[string]string{
+			"etc/passwd": fmt.Sprintf("%s:x:%d:%d::%s:/bin/sh\n", a.name, a.id, a.id, a.home),
+			"etc/group":  fmt.Sprintf("%s:x:%d:\n", a.name, a.id),
+		} {
+			body, found := t.read(name)
+			if !found {
+				continue
+			}
+			if err := t.add(Entry{Path: name, Mode: 0o644, Body: string(body) + line}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

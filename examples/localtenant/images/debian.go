@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -45,6 +46,9 @@ func (d DebianPackages) inputs(ctx context.Context, w *workshop) (string, error)
 
 // archives are the package files of the layer.
 func (d DebianPackages) archives(ctx context.Context, w *workshop) ([]archive, error) {
+	if w.architecture != runtime.GOARCH {
+		return nil, fmt.Errorf("apt has packages for %s here, not for %s", runtime.GOARCH, w.architecture)
+	}
 	all, err := w.apt.closure(ctx, d.Install)
 	if err != nil {
 		return nil, err
@@ -86,9 +90,12 @@ func (d DebianPackages) fill(ctx context.Context, w *workshop, t *tree) error {
 		return err
 	}
 	// Debian's packages still ship files in /bin and /lib and count on these
-	// links, which the installer makes (package usr-is-merged).
-	for _, name := range []string{"bin", "sbin", "lib", "lib64"} {
-		if err := t.add(Entry{Path: name, Mode: fs.ModeSymlink | 0o777, Target: "usr/" + name}); err != nil {
+	// links, which the installer makes (package usr-is-merged), and base-files
+	// ships the folder /var/run that its postinst replaces with a link.
+	for name, target := range map[string]string{
+		"bin": "usr/bin", "sbin": "usr/sbin", "lib": "usr/lib", "lib64": "usr/lib64", "var/run": "/run",
+	} {
+		if err := t.add(Entry{Path: name, Mode: fs.ModeSymlink | 0o777, Target: target}); err != nil {
 			return err
 		}
 	}
@@ -128,8 +135,9 @@ func unpack(ctx context.Context, w *workshop, file string, t *tree) error {
 	return nil
 }
 
-// wanted leaves out what nobody reads in a job: manuals, translations, and
-// documentation but for the licences.
+// wanted leaves out what nobody reads in a job: manuals, translations,
+// documentation but for the licences, and what PostgreSQL has for a compiler
+// (LLVM, by far the largest of its packages) that it does without.
 func wanted(name string) bool {
 	for _, unwanted := range []string{"usr/share/man", "usr/share/info", "usr/share/locale", "usr/share/lintian"} {
 		if strings.HasPrefix(name, unwanted+"/") {
@@ -138,6 +146,9 @@ func wanted(name string) bool {
 	}
 	if strings.HasPrefix(name, "usr/share/doc/") {
 		return path.Base(name) == "copyright" || strings.Count(name, "/") == 3
+	}
+	if strings.HasPrefix(name, "usr/lib/postgresql/") {
+		return !strings.Contains(name, "/bitcode/") && !strings.HasPrefix(path.Base(name), "llvmjit")
 	}
 	return true
 }

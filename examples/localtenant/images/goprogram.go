@@ -19,6 +19,17 @@ type GoProgram struct {
 	Package string
 	// Path is the program's place in the image, without a leading slash.
 	Path string
+	// Architecture is what it is compiled for; "" is that of the image. With
+	// another one it cannot be run there.
+	Architecture string
+}
+
+// architecture is what the program is compiled for.
+func (g GoProgram) architecture(w *workshop) string {
+	if g.Architecture != "" {
+		return g.Architecture
+	}
+	return w.architecture
 }
 
 // Label names the program.
@@ -46,7 +57,7 @@ func (g GoProgram) inputs(ctx context.Context, w *workshop) (string, error) {
 		}
 		fmt.Fprintf(sum, "%s %d\n%s", filepath.Base(file), len(text), text)
 	}
-	return fmt.Sprintf("%s %s %s %s %x", strings.TrimSpace(string(version)), w.architecture, g.Package, g.Path, sum.Sum(nil)), nil
+	return fmt.Sprintf("%s %s %s %s %x", strings.TrimSpace(string(version)), g.architecture(w), g.Package, g.Path, sum.Sum(nil)), nil
 }
 
 func (g GoProgram) fill(ctx context.Context, w *workshop, t *tree) error {
@@ -59,7 +70,7 @@ func (g GoProgram) fill(ctx context.Context, w *workshop, t *tree) error {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 	program := filepath.Join(folder, "program")
-	_, err = w.run.output(ctx, w.source, w.goEnv(), "go", "build", "-trimpath", "-buildvcs=false",
+	_, err = w.run.output(ctx, w.source, goEnv(g.architecture(w)), "go", "build", "-trimpath", "-buildvcs=false",
 		"-ldflags=-s -w -buildid=", "-o", program, g.Package)
 	if err != nil {
 		return fmt.Errorf("compile %s: %w", g.Package, err)
@@ -74,7 +85,7 @@ func (g GoProgram) fill(ctx context.Context, w *workshop, t *tree) error {
 // checkImports keeps the promise that the inputs are complete.
 func (g GoProgram) checkImports(ctx context.Context, w *workshop) error {
 	const ours = "{{with .Module}}{{if .Main}}{{$.ImportPath}}{{end}}{{end}}"
-	output, err := w.run.output(ctx, w.source, w.goEnv(), "go", "list", "-deps", "-f", ours, g.Package)
+	output, err := w.run.output(ctx, w.source, goEnv(g.architecture(w)), "go", "list", "-deps", "-f", ours, g.Package)
 	if err != nil {
 		return fmt.Errorf("list what %s imports: %w", g.Package, err)
 	}
@@ -83,4 +94,9 @@ func (g GoProgram) checkImports(ctx context.Context, w *workshop) error {
 			g.Package, strings.Join(imports[:len(imports)-1], ", "))
 	}
 	return nil
+}
+
+// goEnv is what makes go build a static program.
+func goEnv(architecture string) []string {
+	return []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + architecture, "GOWORK=off"}
 }

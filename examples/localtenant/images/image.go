@@ -25,19 +25,30 @@ type Image struct {
 	Name string
 	// Tag is the tag, for example 1.
 	Tag string
-	// Image is the content.
+	// Image is the content, or nil when it is an index.
 	Image v1.Image
+	// Index is the content of an image index, which has an image for each of
+	// its platforms.
+	Index v1.ImageIndex
 }
 
 // Reference is name:tag, without a registry.
 func (i Image) Reference() string { return i.Name + ":" + i.Tag }
+
+// content is what the reference stands for.
+func (i Image) content() remote.Taggable {
+	if i.Index != nil {
+		return i.Index
+	}
+	return i.Image
+}
 
 // fixedTime is the time of every file and image: equal inputs give equal
 // images. It is late enough for formats that know no time before 1980.
 func fixedTime() time.Time { return time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC) }
 
 // assemble makes the image of a recipe from its layers.
-func assemble(recipe Recipe, architecture string, layers []v1.Layer) (Image, error) {
+func assemble(recipe Recipe, architecture string, layers []v1.Layer) (v1.Image, error) {
 	img := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
 	img = mutate.ConfigMediaType(img, types.OCIConfigJSON)
 	addenda := make([]mutate.Addendum, len(layers))
@@ -50,11 +61,11 @@ func assemble(recipe Recipe, architecture string, layers []v1.Layer) (Image, err
 	}
 	img, err := mutate.Append(img, addenda...)
 	if err != nil {
-		return Image{}, fmt.Errorf("put together image %s: %w", recipe.Name, err)
+		return nil, fmt.Errorf("put together: %w", err)
 	}
 	config, err := img.ConfigFile()
 	if err != nil {
-		return Image{}, fmt.Errorf("read the configuration of image %s: %w", recipe.Name, err)
+		return nil, fmt.Errorf("read its configuration: %w", err)
 	}
 	config = config.DeepCopy()
 	config.OS = "linux"
@@ -66,9 +77,21 @@ func assemble(recipe Recipe, architecture string, layers []v1.Layer) (Image, err
 	config.Config = recipe.Config
 	img, err = mutate.ConfigFile(img, config)
 	if err != nil {
-		return Image{}, fmt.Errorf("configure image %s: %w", recipe.Name, err)
+		return nil, fmt.Errorf("configure: %w", err)
 	}
-	return Image{Name: recipe.Name, Tag: recipe.Tag, Image: img}, nil
+	return img, nil
+}
+
+// index makes the index of a recipe's images.
+func index(recipe Recipe, ofPlatform []v1.Image) v1.ImageIndex {
+	addenda := make([]mutate.IndexAddendum, len(ofPlatform))
+	for i, img := range ofPlatform {
+		addenda[i] = mutate.IndexAddendum{
+			Add:        img,
+			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: recipe.Platforms[i]}},
+		}
+	}
+	return mutate.AppendManifests(mutate.IndexMediaType(empty.Index, types.OCIImageIndex), addenda...)
 }
 
 // Push writes the images to the registry at addr (host:port, plain HTTP, no
@@ -80,7 +103,7 @@ func Push(ctx context.Context, addr string, imgs []Image) error {
 		if err != nil {
 			return fmt.Errorf("push %s to %s: %w", img.Reference(), addr, err)
 		}
-		writes[ref] = img.Image
+		writes[ref] = img.content()
 	}
 	if err := remote.MultiWrite(writes, remote.WithContext(ctx)); err != nil {
 		return fmt.Errorf("push %d images to %s: %w", len(imgs), addr, err)

@@ -5,11 +5,15 @@ import (
 	"io/fs"
 )
 
-// jobUser is the user and group id of the ordinary user in the images.
-const jobUser = 1000
+// The users of the images, each with a group of the same id.
+const (
+	jobUser      = 1000 // the ordinary one
+	redisUser    = 999
+	postgresUser = 998
+)
 
 // Layer is one layer of an image as a value: what goes in. Its kinds are
-// DebianPackages, Busybox, GoProgram and Files.
+// DebianPackages, PackageFile, Busybox, Alpine, GoProgram and Files.
 type Layer interface {
 	// Label is a short name for progress lines and the image's history.
 	Label() string

@@ -1,6 +1,6 @@
 // Package registry is the image registry of the local tenant cluster: one
-// content behind two listeners, one open to everybody and one that demands a
-// user name and a password, with switches that make it slow or unavailable.
+// content behind three listeners, one open to everybody, one with basic
+// authentication and one with tokens, and with faults on demand.
 package registry
 
 import (
@@ -12,22 +12,26 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/registry"
 )
 
 // Options says where the registry listens, where it keeps blobs and who may
-// use the listener with authentication.
+// use the listeners that want a login.
 type Options struct {
-	// Address is the IP address both listeners bind to, for example that of
+	// Address is the IP address all listeners bind to, for example that of
 	// the bridge the nodes are on. The ports are chosen by the kernel.
 	Address string
 	// Store is the folder of the blobs. It is created when missing and may be
 	// used again by a later registry; one registry at a time.
 	Store string
-	// Username and Password open the listener with authentication.
+	// Username and Password open the listeners that want a login.
 	Username, Password string
+	// Guest is a second user with the same password, who may log in and pull
+	// nothing.
+	Guest string
 	// Log gets one line for each request; nil means no log. Credentials are
 	// never written.
 	Log io.Writer
@@ -37,14 +41,15 @@ type Options struct {
 // a new Start they have to be pushed again, which is quick because the blobs
 // are still in the store.
 type Server struct {
-	plain, auth *http.Server
-	plainAddr   string
-	authAddr    string
-	faults      *faults
-	stopWatch   func() bool
+	plain, basic, token *door
+	faults              *faults
+	stopWatch           func() bool
+
+	mu     sync.Mutex // guards changes of the faults
+	closed bool
 }
 
-// Start opens both listeners and serves until Close is called or ctx ends.
+// Start opens the listeners and serves until Close is called or ctx ends.
 func Start(ctx context.Context, opts Options) (*Server, error) {
 	if err := opts.check(); err != nil {
 		return nil, err
@@ -52,25 +57,28 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 	if err := os.MkdirAll(opts.Store, 0o755); err != nil {
 		return nil, fmt.Errorf("make the registry's store: %w", err)
 	}
-	plain, auth, err := listen(ctx, opts.Address)
-	if err != nil {
-		return nil, err
-	}
-
-	s := &Server{
-		plainAddr: plain.Addr().String(),
-		authAddr:  auth.Addr().String(),
-		faults:    newFaults(),
-	}
-	content := s.faults.wrap(registry.New(
+	s := &Server{faults: newFaults()}
+	content := registry.New(
 		registry.WithBlobHandler(registry.NewDiskBlobHandler(opts.Store)),
 		registry.Logger(log.New(io.Discard, "", 0)), // our own log has status and duration
-	))
+	)
+	who := accounts{member: opts.Username, guest: opts.Guest, password: opts.Password}
 	logged := newRequestLog(opts.Log)
-	s.plain = newHTTPServer(logged.wrap("plain", content))
-	s.auth = newHTTPServer(logged.wrap("auth", requireBasicAuth(opts.Username, opts.Password, content)))
-	go serve(s.plain, plain)
-	go serve(s.auth, auth)
+	for _, listener := range []struct {
+		door    **door
+		name    string
+		handler http.Handler
+	}{
+		{&s.plain, "plain", content},
+		{&s.basic, "auth", requireBasicAuth(who, content)},
+		{&s.token, "token", newTokens(who, time.Now).wrap(content)},
+	} {
+		made, err := newDoor(ctx, opts.Address, logged.wrap(listener.name, s.faults.wrap(listener.handler)))
+		if err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+		*listener.door = made
+	}
 	s.stopWatch = context.AfterFunc(ctx, func() { _ = s.Close() })
 	return s, nil
 }
@@ -84,63 +92,77 @@ func (o Options) check() error {
 		return errors.New("registry store: no folder given")
 	}
 	if o.Username == "" || o.Password == "" {
-		return errors.New("registry: a user name and a password are needed for the listener with authentication")
+		return errors.New("registry: a user name and a password are needed for the listeners with a login")
+	}
+	if o.Guest == "" || o.Guest == o.Username {
+		return errors.New("registry: the guest needs a user name of its own")
 	}
 	return nil
 }
 
-// listen opens the two listeners, or none.
-func listen(ctx context.Context, address string) (plain, auth net.Listener, err error) {
-	var config net.ListenConfig
-	plain, err = config.Listen(ctx, "tcp", net.JoinHostPort(address, "0"))
-	if err != nil {
-		return nil, nil, fmt.Errorf("open the registry's listener: %w", err)
-	}
-	auth, err = config.Listen(ctx, "tcp", net.JoinHostPort(address, "0"))
-	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("open the registry's listener with authentication: %w", err), plain.Close())
-	}
-	return plain, auth, nil
-}
-
-func newHTTPServer(handler http.Handler) *http.Server {
-	return &http.Server{
-		Handler: handler,
-		// A node that dies in the middle of a request header must not hold a
-		// connection for ever; bodies may take as long as they need.
-		ReadHeaderTimeout: 30 * time.Second,
-		// net/http would write to the process's standard error.
-		ErrorLog: log.New(io.Discard, "", 0),
-	}
-}
-
-// serve ends when the server is closed; any other end shows as refused
-// connections to whoever pulls, and there is nobody here to tell.
-func serve(server *http.Server, listener net.Listener) {
-	_ = server.Serve(listener)
-}
-
 // PlainAddr is the host:port of the listener without authentication.
-func (s *Server) PlainAddr() string { return s.plainAddr }
+func (s *Server) PlainAddr() string { return s.plain.addr }
 
 // AuthAddr is the host:port of the listener that demands basic
 // authentication. It serves the same content as PlainAddr.
-func (s *Server) AuthAddr() string { return s.authAddr }
+func (s *Server) AuthAddr() string { return s.basic.addr }
 
-// SetDelay makes every request on both listeners wait for d before it is
-// answered; zero or less ends that. A request that already waits keeps its
-// delay.
-func (s *Server) SetDelay(d time.Duration) { s.faults.setDelay(d) }
+// TokenAddr is the host:port of the listener that demands a token and gives
+// them out. It serves the same content as PlainAddr, to pull alone.
+func (s *Server) TokenAddr() string { return s.token.addr }
 
-// SetDown makes every request on both listeners fail with 503 while down is
-// true.
-func (s *Server) SetDown(down bool) { s.faults.setDown(down) }
+// Faults are what SetFaults has set.
+func (s *Server) Faults() Faults { return s.faults.get() }
 
-// Close ends both listeners and cuts open connections. It may be called more
+// SetFaults has the registry misbehave, or end that. A request that already
+// waits for a delay keeps it. The error is an ErrFaults, which changes nothing,
+// or that of a listener that cannot be opened or shut, after which the faults
+// count as they were.
+func (s *Server) SetFaults(want Faults) error {
+	if err := want.Check(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return fmt.Errorf("set the registry's faults: %w", net.ErrClosed)
+	}
+	for _, d := range s.doors() {
+		move := func() error { return d.open(context.Background()) }
+		if want.Refuse {
+			move = d.shut
+		}
+		if err := move(); err != nil {
+			return err
+		}
+	}
+	s.faults.set(want)
+	return nil
+}
+
+// doors are those that there are: a start may have failed half way.
+func (s *Server) doors() []*door {
+	var made []*door
+	for _, d := range []*door{s.plain, s.basic, s.token} {
+		if d != nil {
+			made = append(made, d)
+		}
+	}
+	return made
+}
+
+// Close ends all listeners and cuts open connections. It may be called more
 // than once. The store stays.
 func (s *Server) Close() error {
 	if s.stopWatch != nil {
 		s.stopWatch()
 	}
-	return errors.Join(s.plain.Close(), s.auth.Close())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	var errs []error
+	for _, d := range s.doors() {
+		errs = append(errs, d.close())
+	}
+	return errors.Join(errs...)
 }

@@ -21,12 +21,13 @@ import (
 const (
 	testUser     = "puller"
 	testPassword = "open sesame"
+	testGuest    = "guest"
 )
 
 // start runs a registry on loopback for one test.
 func start(t *testing.T, change func(*Options)) *Server {
 	t.Helper()
-	opts := Options{Address: "127.0.0.1", Store: t.TempDir(), Username: testUser, Password: testPassword}
+	opts := Options{Address: "127.0.0.1", Store: t.TempDir(), Username: testUser, Password: testPassword, Guest: testGuest}
 	if change != nil {
 		change(&opts)
 	}
@@ -70,7 +71,7 @@ func sample(t *testing.T) v1.Image {
 // noRetry keeps a test of failures from waiting for the client's back-off.
 var noRetry = []remote.Option{remote.WithRetryPredicate(func(error) bool { return false }), remote.WithRetryStatusCodes()}
 
-func TestBothListenersServeTheSameImage(t *testing.T) {
+func TestListenersServeTheSameImage(t *testing.T) {
 	server := start(t, nil)
 	img := sample(t)
 	push(t, server.PlainAddr(), img)
@@ -81,6 +82,7 @@ func TestBothListenersServeTheSameImage(t *testing.T) {
 	}{
 		{"plain", server.PlainAddr(), authn.Anonymous},
 		{"auth", server.AuthAddr(), &authn.Basic{Username: testUser, Password: testPassword}},
+		{"token", server.TokenAddr(), &authn.Basic{Username: testUser, Password: testPassword}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := remote.Image(tag(t, c.addr), remote.WithAuth(c.auth))
@@ -109,52 +111,53 @@ func TestBothListenersServeTheSameImage(t *testing.T) {
 	}
 }
 
-func TestAuthListenerRefuses(t *testing.T) {
+func TestLoginIsRefused(t *testing.T) {
 	server := start(t, nil)
 	push(t, server.PlainAddr(), sample(t))
 	for _, c := range []struct {
-		name string
-		auth authn.Authenticator
+		name        string
+		auth        authn.Authenticator
+		basic       int
+		basicText   string
+		token       int
+		tokenAnswer string
 	}{
-		{"nobody", authn.Anonymous},
-		{"wrong password", &authn.Basic{Username: testUser, Password: "open"}},
-		{"wrong user", &authn.Basic{Username: "somebody", Password: testPassword}},
-		{"no password", &authn.Basic{Username: testUser}},
+		{"nobody", authn.Anonymous, 401, "UNAUTHORIZED", 401, "authentication required"},
+		{"wrong password", &authn.Basic{Username: testUser, Password: "open"}, 401, "UNAUTHORIZED", 401, "incorrect username or password"},
+		{"wrong user", &authn.Basic{Username: "somebody", Password: testPassword}, 401, "UNAUTHORIZED", 401, "incorrect username or password"},
+		{"no password", &authn.Basic{Username: testUser}, 401, "UNAUTHORIZED", 401, "authentication required"},
+		{"guest", &authn.Basic{Username: testGuest, Password: testPassword}, 403, "DENIED", 401, "authentication required"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := remote.Image(tag(t, server.AuthAddr()), append(noRetry, remote.WithAuth(c.auth))...)
-			var answer *transport.Error
-			if !errors.As(err, &answer) || answer.StatusCode != http.StatusUnauthorized {
-				t.Errorf("pull = %v, want a 401", err)
+			for _, listener := range []struct {
+				addr string
+				code int
+				text string
+			}{{server.AuthAddr(), c.basic, c.basicText}, {server.TokenAddr(), c.token, c.tokenAnswer}} {
+				_, err := remote.Image(tag(t, listener.addr), append(noRetry, remote.WithAuth(c.auth))...)
+				var answer *transport.Error
+				if !errors.As(err, &answer) || answer.StatusCode != listener.code || !strings.Contains(err.Error(), listener.text) {
+					t.Errorf("pull = %v, want a %d with %q", err, listener.code, listener.text)
+				}
 			}
 		})
 	}
-	resp, err := http.Get("http://" + server.AuthAddr() + "/v2/")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if challenge := resp.Header.Get("WWW-Authenticate"); !strings.HasPrefix(challenge, "Basic ") {
-		t.Errorf("WWW-Authenticate = %q, want a basic challenge", challenge)
-	}
 }
 
-func TestDown(t *testing.T) {
+func TestChallenge(t *testing.T) {
 	server := start(t, nil)
-	push(t, server.PlainAddr(), sample(t))
-	basic := remote.WithAuth(&authn.Basic{Username: testUser, Password: testPassword})
-
-	server.SetDown(true)
-	for _, addr := range []string{server.PlainAddr(), server.AuthAddr()} {
-		_, err := remote.Image(tag(t, addr), append(noRetry, basic)...)
-		var answer *transport.Error
-		if !errors.As(err, &answer) || answer.StatusCode != http.StatusServiceUnavailable {
-			t.Errorf("pull from %s while down = %v, want a 503", addr, err)
+	for addr, want := range map[string]string{
+		server.AuthAddr():  `Basic realm="local tenant registry", charset="UTF-8"`,
+		server.TokenAddr(): `Bearer realm="http://` + server.TokenAddr() + `/token",service="local tenant registry"`,
+	} {
+		resp, err := http.Get("http://" + addr + "/v2/")
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	server.SetDown(false)
-	if _, err := remote.Image(tag(t, server.PlainAddr()), noRetry...); err != nil {
-		t.Errorf("pull after the registry came back: %v", err)
+		_ = resp.Body.Close()
+		if challenge := resp.Header.Get("WWW-Authenticate"); challenge != want || resp.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%d, WWW-Authenticate = %q, want a 401 with %q", resp.StatusCode, challenge, want)
+		}
 	}
 }
 
@@ -231,12 +234,12 @@ func TestStoreIsUsedAgain(t *testing.T) {
 
 func TestContextEndsServer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	server, err := Start(ctx, Options{Address: "127.0.0.1", Store: t.TempDir(), Username: testUser, Password: testPassword})
+	server, err := Start(ctx, Options{Address: "127.0.0.1", Store: t.TempDir(), Username: testUser, Password: testPassword, Guest: testGuest})
 	if err != nil {
 		t.Fatal(err)
 	}
 	cancel()
-	for _, addr := range []string{server.PlainAddr(), server.AuthAddr()} {
+	for _, addr := range []string{server.PlainAddr(), server.AuthAddr(), server.TokenAddr()} {
 		for refused := false; !refused; { // ends when the listener is closed
 			conn, err := net.Dial("tcp", addr)
 			if refused = err != nil; !refused {
@@ -250,7 +253,7 @@ func TestContextEndsServer(t *testing.T) {
 }
 
 func TestStartRefuses(t *testing.T) {
-	good := Options{Address: "127.0.0.1", Store: t.TempDir(), Username: "u", Password: "p"}
+	good := Options{Address: "127.0.0.1", Store: t.TempDir(), Username: "u", Password: "p", Guest: "g"}
 	for _, c := range []struct {
 		name   string
 		change func(*Options)
@@ -258,11 +261,13 @@ func TestStartRefuses(t *testing.T) {
 	}{
 		{"no address", func(o *Options) { o.Address = "" }, "not an IP address"},
 		{"host name", func(o *Options) { o.Address = "localhost" }, "not an IP address"},
-		{"foreign address", func(o *Options) { o.Address = "192.0.2.1" }, "open the registry's listener"},
+		{"foreign address", func(o *Options) { o.Address = "192.0.2.1" }, "open a listener of the registry"},
 		{"no store", func(o *Options) { o.Store = "" }, "no folder"},
 		{"store is a file", func(o *Options) { o.Store = "server.go" }, "store"},
 		{"no user", func(o *Options) { o.Username = "" }, "user name"},
 		{"no password", func(o *Options) { o.Password = "" }, "password"},
+		{"no guest", func(o *Options) { o.Guest = "" }, "guest"},
+		{"guest is the user", func(o *Options) { o.Guest = o.Username }, "guest"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			opts := good
