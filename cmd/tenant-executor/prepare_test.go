@@ -19,6 +19,7 @@ const ready = "Pod POD runs on node n1 (waited N s for the node, N s for the sta
 func TestPrepareMakesOnePod(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
+	h.settings["run.poll"] = "1m" // a slow machine must not add requests
 	h.play()
 	h.env["TENANT_EXECUTOR_POD"] = h.podName("0a1b2c")
 	h.expect(h.stage("prepare"), 0, lines(using, ready), "")
