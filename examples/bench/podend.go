@@ -32,9 +32,9 @@ echo ready
 while :; do sleep 1; done`
 
 // settled is how long a Pod runs until its kubelet has nothing more to do with
-// it. Before, a deletion waits for the kubelet's next look at all containers,
-// which comes once a second (podCache.GetNewerThan in pkg/kubelet/pod_workers.go
-// of Kubernetes): no driver has a part in that.
+// it. Before, a deletion can take longer, it seems since the kubelet waits for
+// its next look at all containers, which comes once a second
+// (podCache.GetNewerThan in pkg/kubelet/pod_workers.go of Kubernetes).
 const settled = 4 * time.Second
 
 // podEnd measures how long a deleted job Pod takes to end: its processes, and

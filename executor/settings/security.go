@@ -175,7 +175,7 @@ func (p *Profile) check(key string, isPath bool) error {
 	case p.Type != ProfileLocalhost && p.LocalhostProfile != "":
 		return fmt.Errorf("%s.localhost_profile is set beside type %s: it goes with Localhost alone", key, p.Type)
 	case isPath && p.LocalhostProfile != "" && (path.IsAbs(p.LocalhostProfile) || slices.Contains(strings.Split(p.LocalhostProfile, "/"), "..")):
-		return fmt.Errorf("%s.localhost_profile is %q: write a path below the kubelet's folder of profiles, without ..", key, p.LocalhostProfile)
+		return fmt.Errorf("%s.localhost_profile is %q: write a path below the kubelet's folder of profiles, with no .. in it", key, p.LocalhostProfile)
 	}
 	return nil
 }
