@@ -18,6 +18,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
+	"github.com/socialweb-computer/tenant-executor/stages/course"
 	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
 
@@ -45,6 +46,8 @@ type Driver struct {
 	stateErr error
 	// history is what was seen of the cluster before.
 	history history
+	// course takes what the stage meets; nil for a stage that nobody counts.
+	course *course.Entry
 
 	cluster *cluster.Client
 	pods    *pods.Client
@@ -73,6 +76,8 @@ type Parts struct {
 	Variables job.Environment
 	Log       joblog.Log
 	Clock     pods.Clock
+	// Course takes what the stage meets, nil where nobody keeps it.
+	Course *course.Entry
 	// Host looks at the host of the driver. Prepare and Cleanup alone ask.
 	Host func() Host
 }
@@ -107,6 +112,7 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 		state:      p.State,
 		stateErr:   p.StateErr,
 		history:    history{p.State, c.Identity()},
+		course:     p.Course,
 		cluster:    c,
 		pods:       pods.NewClient(c, requestBudget),
 		nodes:      capacity.NewNodes(c, requestBudget),
