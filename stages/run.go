@@ -186,11 +186,13 @@ func (d *Driver) follower() *stream.Follower {
 			d.log.Warn("The connection to the stage is lost, trying to reach it again. The script goes on. (%v)", err)
 		},
 		Restored: func(after time.Duration) {
+			d.log.Info("The stage is reached again, after %s.", joblog.Duration(after))
+		},
+		Again: func(after time.Duration) {
 			d.course.NoteStep(func(s *course.Step) {
 				s.Reconnects++
 				s.Outage += course.SecondsOf(after)
 			})
-			d.log.Info("The stage is reached again, after %s.", joblog.Duration(after))
 		},
 	}
 }

@@ -61,6 +61,9 @@ type Follower struct {
 	// its end.
 	Broken   func(err error)
 	Restored func(after time.Duration)
+	// Again hears of every connection that was lost and found again, however
+	// soon; nil for nobody. After is since the stage was last heard of.
+	Again func(after time.Duration)
 }
 
 // noticeAfter is how long an outage lasts before it is worth a line.
@@ -223,10 +226,13 @@ type course struct {
 	stopping bool
 
 	lastSeen time.Time
-	said     bool
+	// lost is whether a connection has broken and no other has been heard of
+	// yet; said, whether that was told.
+	lost, said bool
 }
 
 func (c *course) broken(err error) {
+	c.lost = true
 	// While nobody reads there is nobody to tell.
 	if !c.said && c.follower.Clock.Now().Sub(c.lastSeen) >= noticeAfter && c.printer.idle() {
 		c.said = true
@@ -237,6 +243,10 @@ func (c *course) broken(err error) {
 // restored ends an outage, if there was one.
 func (c *course) restored() {
 	now := c.follower.Clock.Now()
+	if c.lost && c.follower.Again != nil {
+		c.follower.Again(now.Sub(c.lastSeen))
+	}
+	c.lost = false
 	if c.said && c.printer.idle() {
 		c.said = false
 		c.follower.Restored(now.Sub(c.lastSeen))
