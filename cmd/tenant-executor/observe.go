@@ -1,19 +1,31 @@
 package main
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/stages"
 	"github.com/socialweb-computer/tenant-executor/stages/course"
+	"github.com/socialweb-computer/tenant-executor/stages/hostlog"
+	"github.com/socialweb-computer/tenant-executor/stages/metrics"
 )
 
 // observed is how one stage is seen from outside: what it adds to the course of
-// its job. Nothing of it is worth a failed job, nor a line in the job log. The
-// methods of a nil observed do nothing.
+// its job, what it says to the host, what is counted when the job ends. Nothing
+// of it is worth a failed job, nor a line in the job log. The methods of a nil
+// observed do nothing.
 type observed struct {
-	entry *course.Entry
+	settings settings.Settings
+	stage    string
+	book     *course.Book
+	entry    *course.Entry
+	log      *hostlog.Log
+	// warn tells of what cannot be written; nil where that would be the job log.
+	warn func(err error)
+	// trouble is what went wrong so far.
+	trouble error
 }
 
 // observe begins the observation of the stage that this process is.
@@ -21,10 +33,19 @@ func (a *app) observe(s settings.Settings, j job.Job) {
 	if a.stage == "" || a.observed != nil {
 		return
 	}
-	// Without the folder the course is not written down.
-	book, _ := course.Open(s.State.Dir)
-	entry, _ := course.Begin(book, j, attemptOf(a.environment, j), a.stage, stages.Clock{}.Now)
-	a.observed = &observed{entry: entry}
+	o := &observed{settings: s, stage: a.stage}
+	if a.stage == course.Cleanup {
+		// The runner shows it to the host alone (executors/custom/custom.go,
+		// Cleanup).
+		o.warn = func(err error) { a.voice.Warn("%v", err) }
+	}
+	var noBook, noEntry, noLog error
+	o.book, noBook = course.Open(s.State.Dir)
+	o.entry, noEntry = course.Begin(o.book, j, attemptOf(a.environment, j), a.stage, stages.Clock{}.Now)
+	o.log, noLog = hostlog.Open(s.Log, j, a.environment, a.stage)
+	o.trouble = errors.Join(noBook, noEntry, noLog)
+	o.log.Begin()
+	a.observed = o
 }
 
 // attemptOf is the name that config gave to this attempt, "" where no config
@@ -45,9 +66,36 @@ func (o *observed) course() *course.Entry {
 }
 
 // end ends the observation with the failure of the stage, nil for none.
-func (o *observed) end(err error) {
+func (o *observed) end(failed error) {
 	if o == nil {
 		return
 	}
-	_, _, _ = o.entry.End(err)
+	c, step, err := o.entry.End(failed)
+	o.trouble = errors.Join(o.trouble, err)
+	o.log.End(c, step, failed)
+	if o.stage == course.Cleanup && o.book != nil && o.settings.Metrics.Used() {
+		o.trouble = errors.Join(o.trouble, o.count())
+	}
+	if o.trouble != nil {
+		o.log.Warn(o.trouble)
+		if o.warn != nil {
+			o.warn(o.trouble)
+		}
+	}
+	_ = o.log.Close() // the lines are written
+}
+
+// count counts the job whose cleanup ends.
+func (o *observed) count() error {
+	now := stages.Clock{}.Now()
+	if path := o.settings.Metrics.Textfile; path != "" {
+		return metrics.WriteTextfile(path, o.book, now, buildInfo())
+	}
+	_, _, err := metrics.Fold(o.book, now)
+	return err
+}
+
+// buildInfo tells which driver it is.
+func buildInfo() metrics.Gauge {
+	return metrics.Gauge{Name: "tenant_executor_build_info", Help: "The driver, by its version; always 1.", Labels: []string{"version", version()}, Value: 1}
 }

@@ -2,6 +2,8 @@ package main_test
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -135,5 +137,115 @@ func TestNoCourse(t *testing.T) {
 	h.theJob()
 	got := h.run("build_script", "echo fine")
 	h.expect(got, 0, "fine\n", "")
-	h.expect(h.stage("cleanup"), 0, "", "")
+	got = h.stage("cleanup")
+	if got.code != 0 || !strings.Contains(got.stderr, "WARNING: making the state folder") {
+		t.Errorf("cleanup: %+v", got)
+	}
+}
+
+// The end of a job is counted for Prometheus, and each step of it says a line to
+// the host, with the job's id.
+func TestOutside(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"json", "text"} {
+		t.Run(format, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			h.play()
+			prom, log := filepath.Join(h.folder, "jobs.prom"), filepath.Join(h.folder, "jobs.log")
+			h.settings["metrics.textfile"], h.settings["log.file"], h.settings["log.format"] = prom, log, format
+			h.settings["log.level"] = "debug"
+			h.configured()
+			h.theJob()
+			if got := h.run("build_script", "exit 3"); got.code != buildCode {
+				t.Fatalf("%+v", got)
+			}
+			h.expect(h.stage("cleanup"), 0, "", "")
+			text, err := os.ReadFile(prom)
+			if err != nil || !strings.Contains(string(text), `tenant_executor_failures_total{step="run",cause="script_failed",class="build"} 1`) {
+				t.Errorf("%v: %s", err, text)
+			}
+			lines := h.lines(log)
+			if len(lines) != 6 {
+				t.Fatalf("the log: %q", lines)
+			}
+			for i, want := range []string{"step begins", "step ended", "step begins", "step failed: the script ended with exit code 3", "step begins", "step ended"} {
+				if !strings.Contains(lines[i], want) || !strings.Contains(lines[i], "4711") {
+					t.Errorf("line %d is %s; want %q", i+1, lines[i], want)
+				}
+			}
+			if format == "json" {
+				var line map[string]any
+				if err := json.Unmarshal([]byte(lines[3]), &line); err != nil || line["job"] != 4711.0 || line["exit"] != 3.0 || line["cause"] != "script_failed" || line["level"] != "warning" || line["node"] != node {
+					t.Errorf("%v: %v", err, line)
+				}
+			}
+			h.withoutCanaries(h.settings["state.dir"])
+			for _, file := range []string{prom, log} {
+				h.withoutCanaries(file)
+			}
+		})
+	}
+}
+
+func (h *harness) lines(path string) []string {
+	h.t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}
+
+// What cannot be written costs no job anything, and cleanup tells the host why.
+func TestOutsideCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.play()
+	h.settings["metrics.textfile"], h.settings["log.file"] = filepath.Join(h.folder, "none/jobs.prom"), filepath.Join(h.folder, "none/jobs.log")
+	h.configured()
+	h.theJob()
+	h.expect(h.run("build_script", "echo fine"), 0, "fine\n", "")
+	got := h.stage("cleanup")
+	if got.code != 0 || !strings.Contains(got.stderr, "metrics.textfile") || !strings.Contains(got.stderr, "log.file") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// warm answers Prometheus while it runs.
+func TestWarmAnswersPrometheus(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.settings["metrics.listen"] = "127.0.0.1:0"
+	h.settings["warm.pause_pod_image"] = "pause:1"
+	h.env["TENANT_EXECUTOR_CONFIG"] = filepath.Join(h.folder, "policy.toml")
+	h.write("policy.toml", h.config()+"[[warm.policy]]\nidle_count = 1\n")
+	warm := h.start("warm")
+	warm.stderr.waitFor(t, "/metrics\n")
+	warm.stderr.waitFor(t, "free nodes wanted: 1")
+	_, rest, _ := strings.Cut(warm.stderr.String(), "http://")
+	address, _, _ := strings.Cut(rest, "\n")
+	for path, want := range map[string]string{
+		address: "tenant_executor_free_nodes{state=\"wanted\"} 1\n",
+		strings.TrimSuffix(address, "metrics") + "other": "the metrics are at /metrics",
+	} {
+		answer, err := http.Get("http://" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(answer.Body)
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %v: %s", path, err, text)
+		}
+		_ = answer.Body.Close()
+	}
+	warm.terminate()
+	if got := warm.wait(); got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+	// An address that is taken, or none, is said before anything begins.
+	h.write("policy.toml", strings.Replace(h.config(), "127.0.0.1:0", "203.0.113.1:1", 1)+"[[warm.policy]]\nidle_count = 1\n")
+	if got := h.stage("warm"); got.code != systemCode || !strings.Contains(got.stderr, "metrics.listen") {
+		t.Errorf("%+v", got)
+	}
 }

@@ -222,3 +222,7 @@ func Quantile(times []course.Seconds, q float64) course.Seconds {
 	at := int(math.Ceil(q*float64(len(sorted)))) - 1
 	return sorted[min(max(at, 0), len(sorted)-1)]
 }
+
+// RunnersOwn says whether a stage is one of the runner's, and none that a job
+// names.
+func RunnersOwn(stage string) bool { return stage != "" && slices.Contains(order, stage) }
