@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/socialweb-computer/tenant-executor/executor/job"
@@ -24,8 +25,9 @@ type observed struct {
 	log      *hostlog.Log
 	// warn tells of what cannot be written; nil where that would be the job log.
 	warn func(err error)
-	// trouble is what went wrong so far.
-	trouble error
+	// trouble is what the operator wants and does not get; unwritten is why the
+	// course is not written down, which nobody has asked for.
+	trouble, unwritten error
 }
 
 // observe begins the observation of the stage that this process is.
@@ -43,7 +45,7 @@ func (a *app) observe(s settings.Settings, j job.Job) {
 	o.book, noBook = course.Open(s.State.Dir)
 	o.entry, noEntry = course.Begin(o.book, j, attemptOf(a.environment, j), a.stage, stages.Clock{}.Now)
 	o.log, noLog = hostlog.Open(s.Log, j, a.environment, a.stage)
-	o.trouble = errors.Join(noBook, noEntry, noLog)
+	o.trouble, o.unwritten = noLog, errors.Join(noBook, noEntry)
 	o.log.Begin()
 	a.observed = o
 }
@@ -71,22 +73,25 @@ func (o *observed) end(failed error) {
 		return
 	}
 	c, step, err := o.entry.End(failed)
-	o.trouble = errors.Join(o.trouble, err)
+	o.unwritten = errors.Join(o.unwritten, err)
 	o.log.End(c, step, failed)
-	if o.stage == course.Cleanup && o.book != nil && o.settings.Metrics.Used() {
+	if o.stage == course.Cleanup && o.settings.Metrics.Used() {
 		o.trouble = errors.Join(o.trouble, o.count())
 	}
-	if o.trouble != nil {
-		o.log.Warn(o.trouble)
-		if o.warn != nil {
-			o.warn(o.trouble)
-		}
+	if o.trouble != nil && o.warn != nil {
+		o.warn(o.trouble)
+	}
+	if all := errors.Join(o.trouble, o.unwritten); all != nil {
+		o.log.Warn(all)
 	}
 	_ = o.log.Close() // the lines are written
 }
 
 // count counts the job whose cleanup ends.
 func (o *observed) count() error {
+	if o.book == nil {
+		return fmt.Errorf("counting for the metrics: %w", o.unwritten)
+	}
 	now := stages.Clock{}.Now()
 	if path := o.settings.Metrics.Textfile; path != "" {
 		return metrics.WriteTextfile(path, o.book, now, buildInfo())

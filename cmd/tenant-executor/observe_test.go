@@ -137,8 +137,11 @@ func TestNoCourse(t *testing.T) {
 	h.theJob()
 	got := h.run("build_script", "echo fine")
 	h.expect(got, 0, "fine\n", "")
+	h.expect(h.stage("cleanup"), 0, "", "")
+	// An operator who wants figures is told why there are none.
+	h.settings["metrics.textfile"] = filepath.Join(h.folder, "jobs.prom")
 	got = h.stage("cleanup")
-	if got.code != 0 || !strings.Contains(got.stderr, "WARNING: making the state folder") {
+	if got.code != 0 || !strings.Contains(got.stderr, "WARNING: counting for the metrics: making the state folder") {
 		t.Errorf("cleanup: %+v", got)
 	}
 }
