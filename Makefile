@@ -12,7 +12,8 @@ GOFLAGS    += -trimpath
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 LOCALTENANT = examples/localtenant
-MODULES     = . $(LOCALTENANT)
+DASHBOARD   = examples/grafana
+MODULES     = . $(LOCALTENANT) $(DASHBOARD)
 
 .DEFAULT_GOAL := build
 .PHONY: build agent deps demo test lint compiler browser unit fuzz e2e bench update clean
@@ -62,6 +63,7 @@ unit: agent compiler browser
 	$(GO) test -race ./...
 	$(GO) test -count 1 -run 'Thousand|Memory' ./cmd/tenant-executor
 	$(GO) test -C $(LOCALTENANT) -race ./...
+	$(GO) test -C $(DASHBOARD) ./...
 
 # A short while for each fuzz target: the frames and records of the agent, both
 # sides of which read what the network brings. FUZZTIME=10m for a long one.

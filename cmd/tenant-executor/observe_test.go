@@ -8,7 +8,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/kube/faultserver"
 	"github.com/socialweb-computer/tenant-executor/stages/course"
 )
@@ -215,10 +220,75 @@ func TestOutsideCannotBeWritten(t *testing.T) {
 	}
 }
 
-// warm answers Prometheus while it runs.
+// metricsPath is the driver's metrics as examples/grafana is tested with.
+const metricsPath = "../../examples/grafana/testdata/metrics.prom"
+
+// sameSeries compares metrics with the file, by their names and labels.
+func sameSeries(t *testing.T, text string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(metricsPath, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(metricsPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := func(text string) []string {
+		var all []string
+		for line := range strings.Lines(text) {
+			name, _, _ := strings.Cut(line, "} ")
+			if !strings.Contains(line, "{") {
+				name, _, _ = strings.Cut(line, " ")
+			}
+			if line[0] == '#' || strings.HasPrefix(line, "tenant_executor_build_info") {
+				name = strings.TrimSpace(strings.SplitN(line, "{", 2)[0])
+			}
+			all = append(all, name)
+		}
+		return all
+	}
+	if diff := cmp.Diff(names(string(want)), names(text)); diff != "" {
+		t.Errorf("the metrics are others than examples/grafana is tested with; run the test with -update (-want +got):\n%s", diff)
+	}
+}
+
+// countedBefore is a job that had to have a node booted, lost its node, and left
+// something behind.
+func (h *harness) countedBefore() {
+	h.t.Helper()
+	book, err := course.Open(h.settings["state.dir"])
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	j := job.Job{ID: 1, Git: job.Git{URL: "https://gitlab.example.com/group/demo.git"}}
+	at := time.Date(2026, 11, 30, 8, 0, 0, 0, time.UTC)
+	for _, step := range []struct {
+		name   string
+		failed error
+	}{{course.Prepare, nil}, {"get_sources", nil}, {"step_mine", failure.New(failure.NodeLost, "gone")}, {course.Cleanup, nil}} {
+		e, err := course.Begin(book, j, "aa01", step.name, func() time.Time { return at })
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		at = at.Add(40 * time.Second)
+		e.Note(func(c *course.Course) {
+			c.Kind, c.Node, c.Remakes, c.Reaped = course.Cold, "n0", 1, 2
+			c.Waits = course.Waits{Node: 35, Start: 3, Reach: 1, Services: 1}
+		})
+		e.NoteStep(func(s *course.Step) { s.Reconnects, s.Outage = 1, 2 })
+		if _, _, err := e.End(step.failed); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+// warm answers Prometheus while it runs, with all that jobs have come to.
 func TestWarmAnswersPrometheus(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
+	h := withJobs(t)
+	h.countedBefore()
 	h.settings["metrics.listen"] = "127.0.0.1:0"
 	h.settings["warm.pause_pod_image"] = "pause:1"
 	h.env["TENANT_EXECUTOR_CONFIG"] = filepath.Join(h.folder, "policy.toml")
@@ -239,6 +309,9 @@ func TestWarmAnswersPrometheus(t *testing.T) {
 		text, err := io.ReadAll(answer.Body)
 		if err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s: %v: %s", path, err, text)
+		}
+		if path == address {
+			sameSeries(t, string(text))
 		}
 		_ = answer.Body.Close()
 	}

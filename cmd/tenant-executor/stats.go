@@ -98,9 +98,9 @@ func (a *app) courses(last int) ([]course.Course, error) {
 	if err != nil {
 		return nil, err
 	}
-	book, err := course.Open(s.State.Dir)
+	book, err := course.Look(s.State.Dir)
 	if err != nil {
-		return nil, failure.Wrap(failure.Settings, err, "the state folder with the courses of jobs; run this as the runner's user")
+		return nil, failure.Wrap(failure.Settings, err, "the state folder; run this as the runner's user")
 	}
 	all, err := book.Courses(course.Most)
 	if err != nil {

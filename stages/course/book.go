@@ -2,7 +2,10 @@ package course
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -35,6 +38,20 @@ func Open(stateDir string) (*Book, error) {
 		return nil, err
 	}
 	return &Book{folder}, nil
+}
+
+// Look is Open for one who only reads: nothing is made, and a book that is not
+// there is a nil Book. Who made the folder as another user than the runner's
+// would keep the runner's jobs from it.
+func Look(stateDir string) (*Book, error) {
+	_, err := os.Stat(filepath.Join(stateDir, folderName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for the courses of jobs: %w", err)
+	}
+	return Open(stateDir)
 }
 
 // Folder is where the book is, nil for a nil Book.

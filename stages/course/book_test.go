@@ -231,6 +231,32 @@ func TestALongCourse(t *testing.T) {
 	}
 }
 
+// Who only looks makes nothing.
+func TestLook(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "state")
+	book, err := course.Look(dir)
+	if book != nil || err != nil {
+		t.Errorf("%v, %v", book, err)
+	}
+	if all, err := book.Courses(1); len(all) != 0 || err != nil {
+		t.Errorf("%v, %v", all, err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it was made: %v", err)
+	}
+	made, err := course.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step(t, made, newClock(), aJob(1), "aa01", course.Prepare, time.Second, nil, nil)
+	if book, err = course.Look(dir); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := book.Courses(1); len(all) != 1 || err != nil {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
 // Without a folder a stage goes on, and the names that others choose do no harm.
 func TestWithoutABook(t *testing.T) {
 	c := newClock()
