@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/socialweb-computer/tenant-executor/executor/job"
@@ -11,6 +13,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/stages/course"
 	"github.com/socialweb-computer/tenant-executor/stages/hostlog"
 	"github.com/socialweb-computer/tenant-executor/stages/metrics"
+	"github.com/socialweb-computer/tenant-executor/stages/traces"
 )
 
 // observed is how one stage is seen from outside: what it adds to the course of
@@ -19,6 +22,7 @@ import (
 // observed do nothing.
 type observed struct {
 	settings settings.Settings
+	env      job.Environment
 	stage    string
 	book     *course.Book
 	entry    *course.Entry
@@ -35,7 +39,7 @@ func (a *app) observe(s settings.Settings, j job.Job) {
 	if a.stage == "" || a.observed != nil {
 		return
 	}
-	o := &observed{settings: s, stage: a.stage}
+	o := &observed{settings: s, env: a.environment, stage: a.stage}
 	if a.stage == course.Cleanup {
 		// The runner shows it to the host alone (executors/custom/custom.go,
 		// Cleanup).
@@ -78,6 +82,9 @@ func (o *observed) end(failed error) {
 	if o.stage == course.Cleanup && o.settings.Metrics.Used() {
 		o.trouble = errors.Join(o.trouble, o.count())
 	}
+	if o.stage == course.Cleanup {
+		o.trouble = errors.Join(o.trouble, o.trace(c))
+	}
 	if o.trouble != nil && o.warn != nil {
 		o.warn(o.trouble)
 	}
@@ -98,6 +105,22 @@ func (o *observed) count() error {
 	}
 	_, _, err := metrics.Fold(o.book, now)
 	return err
+}
+
+// trace sends the course of the attempt that has ended to whoever gathers
+// traces, if the environment of the runner names one.
+func (o *observed) trace(c course.Course) error {
+	wanted, err := traces.Wanted(o.env)
+	if !wanted || !o.entry.Written() {
+		return err // a cleanup that was done before has nothing more to tell
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), traces.Limit)
+	defer cancel()
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	return traces.Export(ctx, c, version(), host)
 }
 
 // buildInfo tells which driver it is.

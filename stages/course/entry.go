@@ -79,6 +79,10 @@ const longest = 255
 
 func short(text string) string { return text[:min(len(text), longest)] }
 
+// Written says whether the course is written down: what the stage gives is then
+// all that is known of the attempt.
+func (e *Entry) Written() bool { return e != nil && e.book != nil }
+
 // Note changes the course.
 func (e *Entry) Note(change func(*Course)) {
 	if e == nil {
@@ -141,7 +145,7 @@ func (e *Entry) End(err error) (Course, Step, error) {
 	}
 	e.add()
 	if e.step.Name == Cleanup {
-		e.course.Ended = stamp(e.now())
+		e.course.Ended = e.step.Begun.Add(e.step.Took.Duration())
 	}
 	if e.book == nil {
 		return e.course, e.step, nil
