@@ -78,7 +78,8 @@ bench: deps
 
 # Writes generated files again: examples/config.toml, examples/rbac.yaml, golden files.
 update:
-	$(GO) test ./executor/settings ./executor/pod ./kube -update
+	$(GO) test ./executor/settings ./executor/pod ./executor/inherit ./kube -update
+	UPDATE_REFERENCE=1 $(GO) test ./cmd/tenant-executor -run TestCommandReference
 
 clean:
 	-bin/localtenant down --all
