@@ -126,8 +126,8 @@ func (h *harness) config() string {
 			fmt.Fprintf(&b, "[%s]\n", table)
 			last = table
 		}
-		if h.settings[path] == "true" || path == "tenant.ceiling" {
-			fmt.Fprintf(&b, "%s = %s\n", name, h.settings[path])
+		if h.settings[path] == "true" {
+			fmt.Fprintf(&b, "%s = true\n", name)
 			continue
 		}
 		fmt.Fprintf(&b, "%s = %q\n", name, h.settings[path])
