@@ -14,7 +14,7 @@ import (
 // Carry puts what a runner has for the kubernetes executor in the terms of the
 // driver's configuration. The rows name every key that was found.
 func Carry(r Runner) (settings.Inherited, []Row) {
-	c := &carrier{into: settings.Inherited{}, known: map[string]settings.Field{}, without: map[string]Row{}}
+	c := &carrier{into: settings.Inherited{}, known: map[string]settings.Field{}, without: map[string]Row{}, tables: settings.Tables()}
 	for _, field := range new(settings.Kubernetes).Fields() {
 		c.known[field.Key] = field
 	}
@@ -34,6 +34,7 @@ type carrier struct {
 	into    settings.Inherited
 	known   map[string]settings.Field
 	without map[string]Row
+	tables  []settings.Table
 	rows    []Row
 }
 
@@ -118,7 +119,7 @@ func (c *carrier) take(key string, place Place, value any, difference string) {
 
 // inner tells of keys inside a value that differ.
 func (c *carrier) inner(key, path string, value any) {
-	for _, table := range settings.Tables() {
+	for _, table := range c.tables {
 		inside, found := strings.CutPrefix(table.Name, path)
 		if !found || inside != "" && !strings.HasPrefix(inside, ".") {
 			continue
