@@ -61,7 +61,7 @@ func (d *Driver) undoOthers(ctx context.Context) {
 // deletePods deletes the job's Pods. It gives one whose node is well, if there
 // is one: the node could serve the next job.
 func (d *Driver) deletePods(ctx context.Context) (ended *corev1.Pod, err error) {
-	list, err := listAcross(d.namespaces(), func(namespace string) ([]corev1.Pod, error) {
+	list, err := listAcross(d.reach(), func(namespace string) ([]corev1.Pod, error) {
 		return d.pods.List(ctx, namespace, pod.Selector(d.job))
 	})
 	if err != nil {

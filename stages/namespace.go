@@ -67,7 +67,7 @@ func (d *Driver) deleteNamespace(ctx context.Context) error {
 
 // ownNamespaces are those of the runner's jobs, where each has one of its own.
 func (l *leftovers) ownNamespaces(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
-	if !l.namespaces.perJob {
+	if !l.reach.perJob {
 		return nil, nil
 	}
 	return l.reap.Namespaces(ctx, pod.RunnerObjects(l.runner))

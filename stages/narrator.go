@@ -103,7 +103,7 @@ func (n *narrator) waitForNode(ctx context.Context, state pods.State, waited tim
 // and the driver may look there.
 func (n *narrator) outlook(ctx context.Context) (capacity.Outlook, error) {
 	d := n.driver
-	if d.namespaces().more {
+	if d.reach().more {
 		o, err := d.nodes.Outlook(ctx, metav1.NamespaceAll, pod.SelectorAll(), n.self)
 		if !apierrors.IsForbidden(err) {
 			return o, err

@@ -26,8 +26,8 @@ const abortBudget = 10 * time.Second
 
 // Prepare makes the job's Pod and waits until stages can run in it.
 func (d *Driver) Prepare(ctx context.Context) error {
-	if d.overwrites.refused != nil {
-		return d.overwrites.refused
+	if d.asked.refused != nil {
+		return d.asked.refused
 	}
 	host := d.host()
 	plan, err := d.plan(host)

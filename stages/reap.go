@@ -64,11 +64,11 @@ func Reap(ctx context.Context, p ReapParts) ([]Leftover, error) {
 	l := &leftovers{
 		cluster: c, pods: pods.NewClient(c, requestBudget), nodes: capacity.NewNodes(c, requestBudget),
 		reap: reap.NewClient(c, requestBudget), clock: p.Clock, host: p.Host, state: p.State,
-		runner: p.Runner, namespaces: namespacesOf(p.Settings.Kubernetes, p.Settings.Kubernetes).withChosen(p.State, p.Clock.Now()),
+		runner: p.Runner, reach: reachOf(p.Settings.Kubernetes, p.Settings.Kubernetes).withChosen(p.State, p.Clock.Now()),
 	}
 	found, err := l.all(ctx)
-	if l.namespaces.narrowed {
-		p.Warn("the driver may not list Pods and Secrets in all namespaces, so those that jobs have chosen are known by this host's memory alone: " + strings.Join(l.namespaces.known, ", "))
+	if l.reach.narrowed {
+		p.Warn("the driver may not list Pods and Secrets in all namespaces, so those that jobs have chosen are known by this host's memory alone: " + strings.Join(l.reach.known, ", "))
 	}
 	failed := []error{err}
 	var told []Leftover
@@ -121,7 +121,7 @@ func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 		add(more)
 		failed = append(failed, err)
 	}
-	secrets, err := listAcross(l.namespaces, func(namespace string) ([]metav1.PartialObjectMetadata, error) {
+	secrets, err := listAcross(l.reach, func(namespace string) ([]metav1.PartialObjectMetadata, error) {
 		return l.reap.Secrets(ctx, namespace, pod.RunnerObjects(l.runner))
 	})
 	failed = append(failed, err)
