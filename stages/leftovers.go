@@ -29,12 +29,14 @@ type leftovers struct {
 	// runner is the runner's short token, namespace where its jobs are, ""
 	// where each has one of its own.
 	runner, namespace string
+	// perJob is whether each job has a namespace of its own.
+	perJob bool
 }
 
 func (d *Driver) leftovers(host Host) *leftovers {
 	return &leftovers{
 		cluster: d.cluster, pods: d.pods, nodes: d.nodes, reap: reap.NewClient(d.cluster, requestBudget),
-		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, namespace: everywhere(d.settings.Kubernetes),
+		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, namespace: everywhere(d.settings.Kubernetes), perJob: d.settings.Kubernetes.NamespacePerJob,
 	}
 }
 
@@ -113,7 +115,7 @@ func (l *leftovers) ofUndone(ctx context.Context, u state.Undone) ([]reap.Leftov
 		return nil, err
 	}
 	left := l.rules(ctx).All(list, reap.Undone)
-	if l.namespace != "" {
+	if !l.perJob {
 		return left, nil
 	}
 	home, err := l.home(ctx, u)

@@ -75,9 +75,9 @@ func (d *Driver) deleteNamespace(ctx context.Context) error {
 	return nil
 }
 
-// namespaces are those of the runner's jobs, where each has one of its own.
-func (l *leftovers) namespaces(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
-	if l.namespace != "" {
+// ofJobs are the namespaces of the runner's jobs, where each has one of its own.
+func (l *leftovers) ofJobs(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+	if !l.perJob {
 		return nil, nil
 	}
 	return l.reap.Namespaces(ctx, pod.RunnerObjects(l.runner))

@@ -59,7 +59,7 @@ func Reap(ctx context.Context, p ReapParts) ([]Leftover, error) {
 	l := &leftovers{
 		cluster: c, pods: pods.NewClient(c, requestBudget), nodes: capacity.NewNodes(c, requestBudget),
 		reap: reap.NewClient(c, requestBudget), clock: p.Clock, host: p.Host, state: p.State,
-		runner: p.Runner, namespace: everywhere(p.Settings.Kubernetes),
+		runner: p.Runner, namespace: everywhere(p.Settings.Kubernetes), perJob: p.Settings.Kubernetes.NamespacePerJob,
 	}
 	found, err := l.all(ctx)
 	failed := []error{err}
@@ -115,7 +115,7 @@ func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 	}
 	secrets, err := l.reap.Secrets(ctx, l.namespace, pod.RunnerObjects(l.runner))
 	failed = append(failed, err)
-	namespaces, err := l.namespaces(ctx)
+	namespaces, err := l.ofJobs(ctx)
 	failed = append(failed, err)
 	list, err := l.list(ctx)
 	if err != nil {

@@ -85,6 +85,8 @@ func (p Plan) Build() (Objects, error) {
 		b.live,
 		b.resolve,
 		b.secure,
+		// Steps that change a container, its user for one, belong above this
+		// line: those below look at what has come out.
 		b.users,
 		b.patch,
 		b.seal,
