@@ -2,6 +2,7 @@ package stages
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
@@ -33,9 +35,18 @@ const furnished = 20 * time.Second
 // createNamespace makes the job's own namespace. One of an earlier attempt is
 // this job's as well.
 func (d *Driver) createNamespace(ctx context.Context, made *objects.Client, namespace *corev1.Namespace) error {
-	return made.CreateNamespace(ctx, namespace, func(found *corev1.Namespace) bool {
+	err := made.CreateNamespace(ctx, namespace, func(found *corev1.Namespace) bool {
 		return found.Labels[pod.LabelJob] == d.job.Key()
 	})
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, objects.ErrForeignNamespace):
+		return failure.Wrap(failure.Settings, err, "kubernetes.namespace_per_job")
+	case cluster.Denied(err):
+		return failure.Wrap(failure.Access, err, "kubernetes.namespace_per_job needs the roles of examples/rbac-namespace-per-job.yaml")
+	}
+	return d.requestFailure(err)
 }
 
 // inNamespace makes a Pod that may have to wait for its namespace to be

@@ -76,6 +76,19 @@ func TestNonRootJobs(t *testing.T) {
 	}
 }
 
+// A folder of builds that the job's user cannot write to is told before the
+// job's first stage, once.
+func TestBuildsFolderOfSomebodyElse(t *testing.T) {
+	config := podConfig(t, "", "[[kubernetes.volumes.host_path]]\nname = \"roots\"\nhost_path = \"/opt\"\nmount_path = \"/builds\"\n")
+	j := withFlag(testbed.WithoutSources(bed.Job("true")), "FF_DISABLE_UMASK_FOR_KUBERNETES_EXECUTOR")
+	j.Image.Name = bed.Image("nonroot")
+	out := runJobWith(t, config, j, runner.Options{})
+	if out.Status != runner.Failed || out.Attempts != 1 {
+		t.Errorf("ended with %s after %d attempts; want one build failure", out.Status, out.Attempts)
+	}
+	wantLog(t, out, "cannot make /builds/.gitlab-build-uid-gid", "ermission denied", "fs_group")
+}
+
 // Both root filesystems are read-only; the job has its own folders all the
 // same.
 func TestReadOnlyRootFilesystem(t *testing.T) {
@@ -101,6 +114,8 @@ pod_disruption_budget = true
 dns_policy = "default"
 host_aliases = [{ ip = "10.255.0.7", hostnames = ["named.example.com"] }]
 pod_termination_grace_period_seconds = 7
+pod_cpu_request = "100m"
+pod_memory_limit = "512Mi"
 container_lifecycle = { post_start = { exec = { command = ["sh", "-c", "echo started >/tmp/hook"] } } }
 `, `
 [kubernetes.node_selector]
@@ -127,6 +142,9 @@ match_expressions = [{ key = "kubernetes.io/hostname", operator = "Exists" }]
 	}
 	if !tolerated || found.Spec.NodeSelector["kubernetes.io/os"] != "linux" || *found.Spec.TerminationGracePeriodSeconds != 7 || len(found.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) != 1 {
 		t.Errorf("the Pod is %+v", found.Spec)
+	}
+	if whole := found.Spec.Resources; whole == nil || whole.Limits.Memory().String() != "512Mi" || whole.Requests.Cpu().String() != "100m" {
+		t.Errorf("resources of the Pod: %+v", whole)
 	}
 	budgets := budgetsOf(t, found.Namespace)
 	if len(budgets) != 1 || budgets[0].Name != found.Name || len(budgets[0].OwnerReferences) != 1 || budgets[0].OwnerReferences[0].UID != found.UID {

@@ -13,7 +13,7 @@ import (
 // builds, and nothing of the driver's, whatever the job calls them.
 func TestServicesAmongContainers(t *testing.T) {
 	yes, user, root := true, int64(1234), int64(0)
-	for _, name := range []string{"db", "init-permissions", "init-build-uid-gid-collector"} {
+	for _, name := range []string{"db", "init-permissions"} {
 		b := &builder{Plan: Plan{BuildsDir: "/builds", CacheDir: "/cache", Folder: "/driver", Settings: settings.Kubernetes{
 			Security: settings.Security{
 				BuildSecurityContext:           settings.ContainerSecurityContext{Privileged: &yes, RunAsUser: &root},

@@ -87,7 +87,6 @@ func (p Plan) Build() (Objects, error) {
 		b.secure,
 		// Steps that change a container, its user for one, belong above this
 		// line: those below look at what has come out.
-		b.users,
 		b.patch,
 		b.seal,
 		b.protect,
