@@ -72,7 +72,7 @@ e2e: deps
 bench: deps
 	$(GO) run ./examples/bench
 
-# Writes generated files again: examples/config.toml, examples/rbac.yaml, golden files.
+# Writes generated files again: examples/config.toml, examples/rbac*.yaml, golden files.
 update:
 	$(GO) test ./executor/settings ./executor/pod ./kube -update
 

@@ -78,7 +78,7 @@ func TestNonRootJobs(t *testing.T) {
 
 // A folder of builds that the job's user cannot write to is told before the
 // job's first stage, once.
-func TestBuildsFolderOfSomebodyElse(t *testing.T) {
+func TestBuildsFolderThatCannotBeWrittenTo(t *testing.T) {
 	config := podConfig(t, "", "[[kubernetes.volumes.host_path]]\nname = \"roots\"\nhost_path = \"/opt\"\nmount_path = \"/builds\"\n")
 	j := withFlag(testbed.WithoutSources(bed.Job("true")), "FF_DISABLE_UMASK_FOR_KUBERNETES_EXECUTOR")
 	j.Image.Name = bed.Image("nonroot")
@@ -86,7 +86,7 @@ func TestBuildsFolderOfSomebodyElse(t *testing.T) {
 	if out.Status != runner.Failed || out.Attempts != 1 {
 		t.Errorf("ended with %s after %d attempts; want one build failure", out.Status, out.Attempts)
 	}
-	wantLog(t, out, "cannot make /builds/.gitlab-build-uid-gid", "ermission denied", "fs_group")
+	wantLog(t, out, "cannot make /builds/.gitlab-build-uid-gid", "cannot create", "fs_group")
 }
 
 // Both root filesystems are read-only; the job has its own folders all the
