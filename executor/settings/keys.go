@@ -16,7 +16,7 @@ type Key struct {
 	// default; "" where there is none.
 	Default, Example string
 	Doc              string
-	// Parity says how the key differs from that of the runner's config.toml, ""
+	// Parity says in which way a key of [runners.kubernetes] differs here, ""
 	// where it does not.
 	Parity string
 
@@ -33,7 +33,9 @@ type Table struct {
 	List bool
 	// Inner is whether the table stands in another one.
 	Inner bool
-	Keys  []Key
+	// Parity is as that of a Key.
+	Parity string
+	Keys   []Key
 }
 
 // Tables lists all that the file may hold, in the order of the file.
@@ -65,20 +67,20 @@ func collect(table *Table, inside *[]Table, of reflect.Type, index []int) {
 		if index != nil {
 			place = append(append([]int{}, index...), j)
 		}
-		doc := field.Tag.Get("doc")
+		doc, parity := field.Tag.Get("doc"), field.Tag.Get("parity")
 		switch kind := field.Type; {
 		case field.Anonymous:
 			collect(table, inside, kind, place)
 		case kind.Kind() == reflect.Slice && kind.Elem().Kind() == reflect.Struct:
-			*inside = append(*inside, tablesOf(Table{Name: table.Name + "." + field.Tag.Get("toml"), Doc: doc, List: true}, kind.Elem(), nil)...)
+			*inside = append(*inside, tablesOf(Table{Name: table.Name + "." + field.Tag.Get("toml"), Doc: doc, Parity: parity, List: true}, kind.Elem(), nil)...)
 		case kind.Kind() == reflect.Struct:
-			*inside = append(*inside, tablesOf(Table{Name: table.Name + "." + field.Tag.Get("toml"), Doc: doc, Inner: true}, kind, place)...)
+			*inside = append(*inside, tablesOf(Table{Name: table.Name + "." + field.Tag.Get("toml"), Doc: doc, Parity: parity, Inner: true}, kind, place)...)
 		case kind.Kind() == reflect.Pointer && kind.Elem().Kind() == reflect.Struct:
-			*inside = append(*inside, tablesOf(Table{Name: table.Name + "." + field.Tag.Get("toml"), Doc: doc, Inner: true}, kind.Elem(), nil)...)
+			*inside = append(*inside, tablesOf(Table{Name: table.Name + "." + field.Tag.Get("toml"), Doc: doc, Parity: parity, Inner: true}, kind.Elem(), nil)...)
 		default:
 			table.Keys = append(table.Keys, Key{
 				Table: table.Name, Name: field.Tag.Get("toml"), Type: typeName(kind),
-				Default: field.Tag.Get("default"), Example: field.Tag.Get("example"), Doc: doc, Parity: field.Tag.Get("parity"),
+				Default: field.Tag.Get("default"), Example: field.Tag.Get("example"), Doc: doc, Parity: parity,
 				index: place,
 			})
 		}
