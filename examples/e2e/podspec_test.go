@@ -46,12 +46,13 @@ func TestNonRootJobs(t *testing.T) {
 		"git config --global user.name Job && git config --global user.email job@example.com", "git commit -qam changed && git log -1 --format=%s",
 		`touch "$HOME/file" && mktemp`,
 	}
-	for name, test := range map[string]struct{ image, keys, tables, flag string }{
+	for name, test := range map[string]struct{ image, keys, tables, flag, path string }{
 		"user of the image by name":   {image: "nonroot"},
 		"user by number and fs_group": {image: "debian", tables: "[kubernetes.pod_security_context]\nfs_group = 2000\n[kubernetes.build_container_security_context]\nrun_as_user = 1234\nrun_as_group = 1234\nrun_as_non_root = true\n"},
 		"everything without root": {image: "nonroot-number", keys: "allow_privilege_escalation = false\n",
 			tables: "[kubernetes.pod_security_context]\nrun_as_user = 1000\nrun_as_group = 1000\nfs_group = 1000\nrun_as_non_root = true\nseccomp_profile = { type = \"RuntimeDefault\" }\n[kubernetes.build_container_security_context.capabilities]\ndrop = [\"ALL\"]\n[kubernetes.helper_container_security_context.capabilities]\ndrop = [\"ALL\"]\n"},
-		"files of the build's user": {image: "nonroot", flag: "FF_DISABLE_UMASK_FOR_KUBERNETES_EXECUTOR"},
+		"a folder that the job chooses": {image: "nonroot", path: "/builds/a/b c/d"},
+		"files of the build's user":     {image: "nonroot", flag: "FF_DISABLE_UMASK_FOR_KUBERNETES_EXECUTOR"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lines := script
@@ -65,6 +66,9 @@ func TestNonRootJobs(t *testing.T) {
 			j.Artifacts = []job.Artifact{{Name: "made", Paths: []string{"new/"}, When: "on_success", Type: "archive", Format: "zip"}}
 			if test.flag != "" {
 				j = withFlag(j, test.flag)
+			}
+			if test.path != "" {
+				j.Variables = append(j.Variables, job.Variable{Key: "GIT_CLONE_PATH", Value: test.path, Public: true})
 			}
 			out := runJobWith(t, podConfig(t, test.keys, test.tables), j, runner.Options{})
 			wantPassed(t, out)
