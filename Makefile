@@ -78,7 +78,7 @@ e2e: deps
 bench: deps
 	$(GO) run ./examples/bench
 
-# Writes generated files again: examples/config.toml, examples/rbac.yaml, golden files.
+# Writes generated files again: examples/config.toml, examples/rbac*.yaml, golden files.
 update:
 	$(GO) test ./executor/settings ./executor/pod ./executor/inherit ./kube -update
 	UPDATE_REFERENCE=1 $(GO) test ./cmd/tenant-executor -run TestCommandReference

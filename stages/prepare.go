@@ -109,6 +109,9 @@ func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull fun
 	if err := d.setup(ctx, running); err != nil {
 		return err
 	}
+	if err := d.tellUser(ctx, pods.RefTo(running)); err != nil {
+		return err
+	}
 	d.log.Info("Pod %s runs on node %s (waited %s for the node, %s for the start, %s until it was reached)",
 		running.Name, running.Spec.NodeName,
 		joblog.Duration(timing.Node), joblog.Duration(timing.Start), joblog.Duration(d.clock.Now().Sub(from)))

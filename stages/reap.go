@@ -125,7 +125,7 @@ func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 		return l.reap.Secrets(ctx, namespace, pod.RunnerObjects(l.runner))
 	})
 	failed = append(failed, err)
-	namespaces, err := l.ownNamespaces(ctx)
+	namespaces, err := l.ofJobs(ctx)
 	failed = append(failed, err)
 	list, err := l.list(ctx)
 	if err != nil {

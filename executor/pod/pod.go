@@ -106,9 +106,10 @@ func (p Plan) Build() (Objects, error) {
 		b.resolve,
 		b.secure,
 		b.jobUsers,
-		b.users,
 		b.entrypoint,
 		b.logins,
+		// Steps that change a container, its user for one, belong above this
+		// line: those below look at what has come out.
 		b.patch,
 		b.seal,
 		b.protect,
