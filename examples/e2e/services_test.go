@@ -126,11 +126,10 @@ environment = ["HEALTHCHECK_TCP_PORT=8080", "GREETING=hello $CI_PROJECT_PATH"]
 // What becomes of a service does not fail the job; the log tells it once, with
 // what the service said last.
 func TestServiceThatEnds(t *testing.T) {
-	config, err := bed.WriteConfig(testbed.Namespace, "\n[kubernetes]\n")
+	config, err := bed.WriteConfig(testbed.Namespace, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	replaceInFile(t, config, "\n[kubernetes]\n", "\n") // the table stands there already
 	replaceInFile(t, config, "pull_policy =", "service_memory_limit_overwrite_max_allowed = \"100Mi\"\npull_policy =")
 	failing := service("busybox", "failing")
 	failing.Entrypoint = []string{"/no/such/program"}
