@@ -69,7 +69,7 @@ func (d *Driver) plan(host Host) (pod.Plan, error) {
 		Attempt:   attempt,
 		Keeper:    keeperCommand(),
 		Folder:    podFolder,
-		Wait:      d.settings.Wait.Node.Value() + d.settings.Wait.Start.Value() + d.settings.Wait.Reach.Value(),
+		Wait:      d.settings.Wait.Node.Value() + d.settings.Wait.Start.Value() + d.settings.Wait.Reach.Value() + d.settings.Wait.Services.Value(),
 		Owner:     host.annotation(),
 		Now:       d.clock.Now(),
 	}, nil

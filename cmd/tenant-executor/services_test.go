@@ -327,7 +327,11 @@ func TestServiceLogsThatMayNotBeRead(t *testing.T) {
 	h.env["CUSTOM_ENV_CI_DEBUG_SERVICES"] = "1"
 	h.theJob()
 	h.server.Fail(-1, "get", "pods/log", faultserver.AnswerStatus(403, "Forbidden", "pods/log is forbidden"))
-	got := h.run("build_script", "sleep 0.5; echo done")
+	open := filepath.Join(h.folder, "open")
+	r := h.startRun("build_script", "until test -e "+open+"; do sleep 0.1; done; echo done")
+	r.stdout.waitFor(t, "cannot be shown")
+	h.write("open", "")
+	got := r.wait()
 	if got.code != 0 || !strings.Contains(got.stdout, "done\n") || strings.Count(got.stdout, "cannot be shown") != 1 {
 		t.Errorf("ended with %d:\n%s", got.code, got.stdout)
 	}
@@ -339,6 +343,7 @@ func TestServicesCostNothingUnasked(t *testing.T) {
 	h := newHarness(t)
 	h.play()
 	h.theJob()
+	h.settings["run.poll"] = "10m" // the guard's looks do not count here
 	h.env["CUSTOM_ENV_CI_DEBUG_SERVICES"] = "true"
 	before := len(h.server.Requests())
 	h.expect(h.run("build_script", "echo done"), 0, "done\n", "")
