@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -204,22 +205,29 @@ func TestServicePortIsWaitedFor(t *testing.T) {
 	}
 }
 
-// freePort is a port at which nobody listens.
-func freePort(t *testing.T) int {
+// silentPort is a port at which nobody listens, nor can until the test ends.
+func silentPort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // it has done its work
-	return l.Addr().(*net.TCPAddr).Port
+	t.Cleanup(func() { _ = syscall.Close(socket) })
+	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	address, err := syscall.Getsockname(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address.(*syscall.SockaddrInet4).Port
 }
 
 func TestServiceThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.play()
-	n := freePort(t)
+	n := silentPort(t)
 	h.served(port(n))
 	h.settings["wait.services"] = "1s"
 	for i := range 25 {
@@ -240,7 +248,7 @@ func TestServiceThatEndsIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.play()
-	n := freePort(t)
+	n := silentPort(t)
 	h.served(port(n))
 	h.server.OnCreate(faultserver.Scheduled(node), faultserver.Running(), faultserver.Terminated("db", "Error", 1))
 	h.server.Log("db", at(0), "bind: Address already in use")
