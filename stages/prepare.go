@@ -79,7 +79,7 @@ func (d *Driver) plan(host Host) (pod.Plan, error) {
 		Folder:     podFolder,
 		KeeperMark: keeperMark(job.Build),
 		HostArch:   runtime.GOARCH,
-		Wait:       d.settings.Wait.Node.Value() + d.settings.Wait.Start.Value() + d.settings.Wait.Reach.Value(),
+		Wait:       d.settings.Wait.Node.Value() + d.settings.Wait.Start.Value() + d.settings.Wait.Reach.Value() + d.settings.Wait.Services.Value(),
 		Owner:      host.annotation(),
 		Now:        d.clock.Now(),
 		ReadFile:   os.ReadFile,

@@ -62,7 +62,7 @@ type Wait struct {
 	Start    Duration `toml:"start" default:"15m" doc:"From then until the containers run: mostly the pull of the images."`
 	Registry Duration `toml:"registry" default:"5m" doc:"How long an image is asked for again whose registry does not answer, fails, or allows no more pulls. It counts within start."`
 	Reach    Duration `toml:"reach" default:"2m" doc:"From then until a command runs in the Pod: the node's connection to the cluster."`
-	Services Duration `toml:"services" default:"5m" doc:"From then until every service with the variable HEALTHCHECK_TCP_PORT answers at its port."`
+	Services Duration `toml:"services" default:"5m" doc:"From then until every service with the variable HEALTHCHECK_TCP_PORT answers at its port. Then the job fails: it was not to begin without them."`
 }
 
 // Run is how a stage is watched and ended.
