@@ -27,7 +27,7 @@ func (d *Driver) pullBudget(plan pod.Plan, pulls pod.Pulls) func(container strin
 // is false where err is of another kind or no policy is left.
 func (d *Driver) nextPull(plan *pod.Plan, pulls pod.Pulls, err error) bool {
 	var failed *pods.ContainerError
-	if !errors.As(err, &failed) || !failed.Problem.Kind.Pull() || failed.Problem.Ended {
+	if !errors.As(err, &failed) || !failed.Problem.MayPullOtherwise() {
 		return false
 	}
 	p := failed.Problem

@@ -325,6 +325,15 @@ func TestPullSecrets(t *testing.T) {
 	}
 }
 
+// Kubernetes must not read the keeper's own program as a template.
+func TestKeeperIsHandedOverLiterally(t *testing.T) {
+	o := built(t, func(p *pod.Plan) { p.Keeper = []string{"sh", "-c", `echo $$ "$1" $(date)`, "keeper"} })
+	want := []string{"sh", "-c", `echo $$$$ "$$1" $$(date)`, "keeper", "build"}
+	if diff := cmp.Diff(want, container(t, o, "build").Command); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Entrypoints of the job's image count where the flag says so, and then run
 // with the keeper as their arguments.
 func TestEntrypoint(t *testing.T) {

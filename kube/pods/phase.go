@@ -36,9 +36,7 @@ type Problem struct {
 	Kind Kind
 	// Reason and Message are the kubelet's words.
 	Reason, Message string
-	// Ended is whether the container has run, or tried to; then ExitCode is how
-	// that ended.
-	Ended    bool
+	// ExitCode is how a container ended that has run.
 	ExitCode int32
 }
 
@@ -148,7 +146,7 @@ func problems(pod *corev1.Pod) []Problem {
 
 func terminated(c corev1.ContainerStatus) Problem {
 	t := c.State.Terminated
-	p := Problem{Container: c.Name, Image: c.Image, Kind: Exited, Reason: t.Reason, Message: t.Message, Ended: true, ExitCode: t.ExitCode}
+	p := Problem{Container: c.Name, Image: c.Image, Kind: Exited, Reason: t.Reason, Message: t.Message, ExitCode: t.ExitCode}
 	switch {
 	case t.Reason == "OOMKilled":
 		p.Kind = OutOfMemory
