@@ -174,6 +174,15 @@ func TestAllowedImages(t *testing.T) {
 	}
 }
 
+func TestAllowedServices(t *testing.T) {
+	change := func(p *pod.Plan) {
+		p.Variables = variables("V", "7")
+		p.Job.Services = []job.Image{{Name: "redis:$V"}, {Name: "postgres:$V"}}
+		p.Settings.AllowedServices = []string{"redis:*"}
+	}
+	wantCause(t, change, failure.NotAllowed, "image postgres:7 is none of allowed_services: redis:*")
+}
+
 func TestPullPolicies(t *testing.T) {
 	always, present, never := settings.PullAlways, settings.PullIfNotPresent, settings.PullNever
 	for _, test := range []struct {

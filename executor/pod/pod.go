@@ -165,7 +165,7 @@ func (b *builder) containers() error {
 }
 
 func (b *builder) check() error {
-	if err := b.checkImage(); err != nil {
+	if err := b.checkImages(); err != nil {
 		return err
 	}
 	if len(b.Job.Services) > 0 {
