@@ -98,14 +98,14 @@ const signalled = 128
 // not run its arguments, or an image whose shell is none. That is no loss of
 // the Pod, and another one would end alike.
 func endedEarly(p pods.Problem) *failure.Failure {
-	if p.Kind != pods.Exited || p.ExitCode >= signalled {
+	if p.Kind != pods.Exited || p.Code >= signalled {
 		return nil
 	}
 	cause := failure.ImageUnusable
 	if p.Container == string(job.Helper) {
 		cause = failure.HelperUnusable
 	}
-	return failure.New(cause, "container %s with image %s ended before anything ran in it, with exit code %d: %s", p.Container, p.Image, p.ExitCode, p.Words())
+	return failure.New(cause, "container %s with image %s ended before anything ran in it, with exit code %d: %s", p.Container, p.Image, p.Code, p.Words())
 }
 
 func lasted(d time.Duration) string {

@@ -65,8 +65,7 @@ type Objects struct {
 	Secrets []*corev1.Secret
 	// Pulls are the pull policies of each container.
 	Pulls Pulls
-	// Notes are for the reader of the job log: what of the job's wishes is not
-	// followed.
+	// Notes are what the job's author should know of how the Pod came out.
 	Notes []string
 }
 

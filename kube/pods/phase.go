@@ -36,8 +36,9 @@ type Problem struct {
 	Kind Kind
 	// Reason and Message are the kubelet's words.
 	Reason, Message string
-	// ExitCode is how a container ended that has run.
-	ExitCode int32
+	// Ended is whether the container has ended, with Code.
+	Ended bool
+	Code  int32
 }
 
 // Kind sorts the problems of a container by what can be done about them.
@@ -146,7 +147,7 @@ func problems(pod *corev1.Pod) []Problem {
 
 func terminated(c corev1.ContainerStatus) Problem {
 	t := c.State.Terminated
-	p := Problem{Container: c.Name, Image: c.Image, Kind: Exited, Reason: t.Reason, Message: t.Message, ExitCode: t.ExitCode}
+	p := Problem{Container: c.Name, Image: c.Image, Kind: Exited, Reason: t.Reason, Message: t.Message, Ended: true, Code: t.ExitCode}
 	switch {
 	case t.Reason == "OOMKilled":
 		p.Kind = OutOfMemory
