@@ -212,7 +212,7 @@ func (b *builder) container(name job.Container, image string, resources []settin
 		Name:            string(name),
 		Image:           image,
 		ImagePullPolicy: policy,
-		Command:         append(append([]string{}, b.Keeper...), string(name)),
+		Command:         literally(append(append([]string{}, b.Keeper...), string(name))),
 		Resources:       requirements,
 		// A container that does not start says why in its log, if anywhere.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
