@@ -224,7 +224,11 @@ func containerFailure(p pods.Problem) error {
 	case p.Container != string(job.Build) && p.Kind == pods.NotStartable:
 		cause = failure.ServiceUnusable
 	}
-	f := failure.New(cause, "container %s with image %s: %s: %s", p.Container, p.Image, p.Reason, p.Message)
+	why := ""
+	if p.Kind == pods.ImagePlatform {
+		why = "the image is for other machines than the node: "
+	}
+	f := failure.New(cause, "container %s with image %s: %s%s: %s", p.Container, p.Image, why, p.Reason, p.Message)
 	if p.Kind == pods.OutOfMemory {
 		f.ExitCode = exitKilled
 	}

@@ -119,7 +119,11 @@ func lossOf(found *corev1.Pod, container string) error {
 	state := pods.StateOf(found, stageContainers()...)
 	name := found.Namespace + "/" + found.Name
 	for _, p := range state.Problems {
-		if p.Container == container && p.Kind == pods.OutOfMemory {
+		switch {
+		case p.Container == container && p.Kind == pods.OutOfMemory:
+			return containerFailure(p)
+		case p.Kind == pods.ImagePlatform:
+			// Such a container runs for a moment, so that it counted as started.
 			return containerFailure(p)
 		}
 	}

@@ -175,8 +175,10 @@ func TestImagesOfOtherMachines(t *testing.T) {
 		t.Run(image, func(t *testing.T) {
 			j := testbed.WithoutSources(bed.Job("true"))
 			j.Image.Name = bed.Image(image)
+			// A container of the second kind runs for a moment: prepare sees its
+			// end, or the first stage does.
 			out := runJob(t, j, runner.Options{})
-			wantBuildFailureOnce(t, out, "container build with image "+j.Image.Name+": the image is for other machines than node", "which is amd64", says)
+			wantBuildFailureOnce(t, out, "container build with image "+j.Image.Name+": the image is for other machines than", says)
 		})
 	}
 	j := testbed.WithoutSources(bed.Job("true"))
