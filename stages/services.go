@@ -160,14 +160,22 @@ func (a *attendance) end(ctx context.Context, limit time.Duration) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	a.logs.end(ctx)
-	if found, err := a.driver.pods.Get(ctx, a.ref); err == nil {
-		a.look(ctx, found)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.logs.end(ctx)
+		if found, err := a.driver.pods.Get(ctx, a.ref); err == nil {
+			a.look(ctx, found)
+		}
+		a.looking.Lock()
+		defer a.looking.Unlock()
+		a.over = true
+		a.save()
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done(): // nobody may be reading the job log
 	}
-	a.looking.Lock()
-	a.over = true
-	a.looking.Unlock()
-	a.save()
 }
 
 // save remembers what was told. If it cannot be, the next stage tells it again,

@@ -359,3 +359,26 @@ func TestServicesCostNothingUnasked(t *testing.T) {
 		t.Errorf("a stage of a job without services took %d requests:\n%s", n, h.server.Requests()[before:])
 	}
 }
+
+// Nobody reads the job log any more: what services say and how they end does not
+// keep the driver from ending.
+func TestServicesWithoutAReader(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.settings["run.cancel_grace"], h.settings["run.silence"] = "1s", "3s"
+	h.play()
+	h.served(nil)
+	h.env["CUSTOM_ENV_CI_DEBUG_SERVICES"] = "true"
+	h.theJob()
+	for i := range 2000 {
+		h.server.Log("db", at(i), strings.Repeat("x", 1000))
+	}
+	h.server.Apply(faultserver.Terminated("db", "Error", 1))
+	_, w := pipe(t)
+	stage := h.startWith(w, "run", h.write("script", "touch '"+h.folder+"/begun'; sleep 1000"), "build_script")
+	until(t, "the script runs", func() bool { _, err := os.Stat(h.folder + "/begun"); return err == nil })
+	stage.terminate()
+	if got := stage.wait(); got.code != buildCode {
+		t.Errorf("exit code %d, stderr %s", got.code, got.stderr)
+	}
+}
