@@ -23,8 +23,8 @@ const rbacPath = "../examples/rbac.yaml"
 
 // rule is one resource and what the driver does with it.
 type rule struct {
-	Resource string
-	Verbs    []string
+	Group, Resource string
+	Verbs           []string
 }
 
 // clusterScoped are the resources that belong to no namespace.
@@ -47,6 +47,29 @@ func TestRBACExampleIsWhatTheCallsNeed(t *testing.T) {
 	}
 	if diff := gocmp.Diff(want.String(), string(got)); diff != "" {
 		t.Errorf("examples/rbac.yaml is not what the markers say; run make update (-want +got):\n%s", diff)
+	}
+}
+
+const rightsPath = "rights.go"
+
+// What the driver asks about itself is the same list.
+func TestRightsAreWhatTheCallsNeed(t *testing.T) {
+	namespaced, cluster := rules(t)
+	var want bytes.Buffer
+	if err := rightsTable.Execute(&want, map[string][]rule{"Namespaced": namespaced, "Cluster": cluster}); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(rightsPath, want.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(rightsPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(want.String(), string(got)); diff != "" {
+		t.Errorf("kube/rights.go is not what the markers say; run make update (-want +got):\n%s", diff)
 	}
 }
 
@@ -83,7 +106,9 @@ func rules(t *testing.T) (namespaced, cluster []rule) {
 	})
 	for resource, list := range verbs {
 		slices.Sort(list)
-		r := rule{resource, slices.Compact(list)}
+		// As RESOURCE, or RESOURCE.GROUP outside the core's.
+		name, group, _ := strings.Cut(resource, ".")
+		r := rule{group, name, slices.Compact(list)}
 		if slices.Contains(clusterScoped, resource) {
 			cluster = append(cluster, r)
 		} else {
@@ -132,7 +157,7 @@ metadata:
   name: tenant-executor-jobs
 rules:
 {{- range .Namespaced}}
-- apiGroups: [""]
+- apiGroups: ["{{.Group}}"]
   resources: [{{.Resource}}]
   verbs: [{{join .Verbs}}]
 {{- end}}
@@ -157,7 +182,7 @@ metadata:
   name: tenant-executor-nodes
 rules:
 {{- range .Cluster}}
-- apiGroups: [""]
+- apiGroups: ["{{.Group}}"]
   resources: [{{.Resource}}]
   verbs: [{{join .Verbs}}]
 {{- end}}
@@ -174,4 +199,21 @@ subjects:
 - apiGroup: rbac.authorization.k8s.io
   kind: Group
   name: tenant-executor
+`))
+
+var rightsTable = template.Must(template.New("rights").Parse(`// Code generated from the "rbac:" markers by "make update"; DO NOT EDIT.
+
+package kube
+
+// Rights are all that the driver needs on a cluster.
+func Rights() []Right {
+	return []Right{
+{{- range .Cluster}}{{$rule := .}}{{range .Verbs}}
+		{Verb: "{{.}}", {{with $rule.Group}}Group: "{{.}}", {{end}}Resource: "{{$rule.Resource}}", ClusterWide: true},{{end}}
+{{- end}}
+{{- range .Namespaced}}{{$rule := .}}{{range .Verbs}}
+		{Verb: "{{.}}", {{with $rule.Group}}Group: "{{.}}", {{end}}Resource: "{{$rule.Resource}}"},{{end}}
+{{- end}}
+	}
+}
 `))
