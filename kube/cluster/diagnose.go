@@ -32,7 +32,7 @@ type probed struct {
 	authorities []string
 	// version is what the server says of itself, "" if it does not.
 	version string
-	// chain is the server's.
+	// chain is the server's, where it is of the CA.
 	chain []*x509.Certificate
 	// stranger is true if the caller's certificate is of none of them.
 	stranger bool
@@ -53,8 +53,11 @@ func probe(ctx context.Context, found Config, secrets credentials, now func() ti
 		// VerifyConnection does it, but for the time.
 		InsecureSkipVerify: true, //nolint:gosec // see above
 		VerifyConnection: func(state tls.ConnectionState) error {
-			seen.chain = state.PeerCertificates
-			return verifyButTime(state.PeerCertificates, address.Hostname(), roots, now())
+			err := verifyButTime(state.PeerCertificates, address.Hostname(), roots, now())
+			if err == nil {
+				seen.chain = state.PeerCertificates
+			}
+			return err
 		},
 		GetClientCertificate: func(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			seen.authorities = names(request.AcceptableCAs)

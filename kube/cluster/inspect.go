@@ -53,7 +53,9 @@ type Server struct {
 	Version string
 	// Date is the server's clock, to the second; zero where there was no answer.
 	Date time.Time
-	// Certificate is the server's own, nil where there was no handshake.
+	// Certificate is the server's own, of the caller's CA; nil where the server
+	// has shown none of it. With an error beside it the server was reached, and
+	// did not like the caller.
 	Certificate *x509.Certificate
 }
 

@@ -18,8 +18,9 @@ import (
 )
 
 // judgeServer judges the answer of an apiserver. Diagnosis is why it does not
-// let the driver in, nil where nobody can tell.
-func judgeServer(address string, s cluster.Server, err, diagnosis error) Result {
+// let the driver in, nil where nobody can tell. Presentable is whether the
+// driver has a certificate to show; that it has none is told elsewhere.
+func judgeServer(address string, s cluster.Server, err, diagnosis error, presentable bool) Result {
 	const restart = "start the tenant cluster; if it runs, correct the port in cluster.url, or set cluster.discover_cluster to have it looked up"
 	text := ""
 	if err != nil {
@@ -30,12 +31,16 @@ func judgeServer(address string, s cluster.Server, err, diagnosis error) Result 
 		return ok("%s answers", address)
 	case err == nil:
 		return ok("%s answers, Kubernetes %s", address, s.Version)
+	case s.Certificate != nil && !presentable:
+		return ok("%s answers, and wants a certificate before it says more", address)
 	case diagnosis != nil:
 		return failed(diagnosis.Error(), "correct it; the driver reads its files again for each connection")
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return failed("nobody listens at "+address, restart)
 	case errors.Is(err, context.DeadlineExceeded):
 		return failed(fmt.Sprintf("%s does not answer within %s", address, checkLimit), "look at the tenant cluster's apiserver: something listens there and says nothing")
+	case s.Certificate != nil && cluster.Foreign(err):
+		return failed("the apiserver does not take the driver's certificate: "+text, "have it issued by the cluster's CA, as a client certificate")
 	case cluster.Foreign(err):
 		return failed(text, "another cluster listens at this port, or the CA was replaced: correct the address, or put the cluster's present CA into cluster.ca_file")
 	}

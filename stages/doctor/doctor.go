@@ -89,11 +89,14 @@ func Examine(ctx context.Context, p Parts, told func(Finding)) Report {
 		case check.Group == groupProbe:
 			within = ctx // it waits for a node
 		}
-		results := make([]Result, 0, 1)
-		if reason := blocked(check, outcome, within); reason != nil {
-			results = append(results, *reason)
-		} else {
-			results = append(results, check.examine(within, patient)...)
+		var results []Result
+		switch reason := blocked(check, outcome, within); {
+		case check.Group == groupProbe && !p.Probe:
+			results = []Result{notProbed()}
+		case reason != nil:
+			results = []Result{*reason}
+		default:
+			results = check.examine(within, patient)
 		}
 		for _, r := range results {
 			f := Finding{Group: check.Group, Check: check.Name, State: r.State, Evidence: r.Evidence, Remedy: r.Remedy}

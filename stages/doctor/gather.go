@@ -168,7 +168,17 @@ func lookServer(ctx context.Context, p *patient) Result {
 	if err != nil && ctx.Err() == nil && cluster.Foreign(err) {
 		diagnosis = cluster.Diagnose(ctx, p.config, p.Clock.Now)
 	}
-	return judgeServer(p.config.URL, server, err, diagnosis)
+	return judgeServer(p.config.URL, server, err, diagnosis, p.presentable())
+}
+
+// presentable says whether the driver has a client certificate that a server may
+// take.
+func (p *patient) presentable() bool {
+	if p.settings.Cluster.InCluster {
+		return false
+	}
+	f := p.files
+	return f.KeyErr == nil && f.ClientErr == nil && f.PairErr == nil && judgeExpiry("", f.Client[0], p.Clock.Now()).State != Failure
 }
 
 func lookServerCertificate(_ context.Context, p *patient) Result {

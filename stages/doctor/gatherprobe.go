@@ -74,9 +74,6 @@ func (p *patient) driver(ctx context.Context) (*stages.Driver, error) {
 var errNoFolder = errors.New("doctor uses none")
 
 func lookProbePod(ctx context.Context, p *patient) Result {
-	if !p.Probe {
-		return notProbed()
-	}
 	driver, err := p.driver(ctx)
 	if err != nil {
 		return ofFailure(err)

@@ -34,6 +34,9 @@ func notProbed() Result { return skip("doctor --probe makes a Pod and looks") }
 
 func ofFailure(err error) Result {
 	f := failure.Of(err)
+	if f.Cause == failure.Interrupted || f.Cause == failure.Cancelled {
+		return failed("doctor was interrupted before this was known", "run it again")
+	}
 	return failed(f.Error(), f.Remedy())
 }
 
