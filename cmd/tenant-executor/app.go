@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -84,7 +85,11 @@ func (a *app) jobFlags(c *cobra.Command) *cobra.Command {
 // noArgs and exactArgs are cobra's, with errors of ours.
 func noArgs(c *cobra.Command, args []string) error {
 	if err := cobra.NoArgs(c, args); err != nil {
-		return &usageError{fmt.Errorf("%s takes no arguments; it got %q. The runner's config.toml has them in %s_args", c.CommandPath(), strings.Join(args, " "), c.Name())}
+		from := ""
+		if slices.Contains([]string{"config", "prepare", "cleanup"}, c.Name()) {
+			from = fmt.Sprintf(". The runner's config.toml has them in %s_args", c.Name())
+		}
+		return &usageError{fmt.Errorf("%s takes no arguments; it got %q%s", c.CommandPath(), strings.Join(args, " "), from)}
 	}
 	return nil
 }

@@ -236,3 +236,86 @@ func (h *harness) chmod(key string, mode os.FileMode) {
 		h.t.Fatal(err)
 	}
 }
+
+// People get a table, without colours where the output is no terminal.
+func TestDoctorTable(t *testing.T) {
+	t.Parallel()
+	h := examined(t)
+	h.server.Down()
+	got := h.stage("doctor", "--runner-config", filepath.Join(h.folder, "config.toml"))
+	text := h.plain(got.stdout)
+	for _, part := range []string{
+		"\nCLUSTER\nfailure  apiserver           nobody listens at https://SERVER\n",
+		"                             -> start the tenant cluster; if it runs, correct the port in cluster.url, or set cluster.discover_cluster",
+		"skipped  server-certificate, clock, identity, rights, namespace: apiserver has failed\n",
+		"ok       runner-entry        runner \"unit\"\n",
+		"\n1 failed, ",
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the table lacks %q", part)
+		}
+	}
+	if got.code != 1 || got.stderr != "" || strings.Contains(got.stdout, "\x1b") || t.Failed() {
+		t.Errorf("exit code %d, stderr %q, stdout\n%s", got.code, got.stderr, text)
+	}
+}
+
+// The address of the cluster is looked up as by a stage, and each way in which
+// that fails is told apart.
+func TestDoctorFindsTheCluster(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change                  func(*harness, *faultserver.Workspace)
+		state, evidence, remedy string
+	}{
+		"found": {func(*harness, *faultserver.Workspace) {}, "ok", `by Cluster object "acme", loopback`, ""},
+		"no object": {func(_ *harness, w *faultserver.Workspace) { w.SetObject(acme, "") },
+			"failure", "there is no clusters.tenancy.example.com", "cluster.discover_cluster"},
+		"no address yet": {func(_ *harness, w *faultserver.Workspace) { w.SetObject(acme, `{"status": {"phase": "Pending"}}`) },
+			"failure", `no .status.url (its phase is "Pending")`, "wait until the cluster is ready"},
+		"not loopback": {func(_ *harness, w *faultserver.Workspace) { w.SetCluster(acme, "https://10.0.0.1:6443") },
+			"failure", "listens on the loopback interface", "run the runner where"},
+		"refused": {func(_ *harness, w *faultserver.Workspace) {
+			w.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "no")
+		}, "failure", "does not let its user in", "the right to get the object"},
+		"kubeconfig for all": {func(h *harness, _ *faultserver.Workspace) {
+			if err := os.Chmod(h.settings["cluster.discover_kubeconfig"], 0o644); err != nil {
+				h.t.Fatal(err)
+			}
+		}, "failure", "mode 0644", "correct the file"},
+		"kcp is down": {func(_ *harness, w *faultserver.Workspace) { w.Down() },
+			"failure", "does not answer", "start kcp"},
+		"kcp is down, and a stage has found the cluster": {func(h *harness, w *faultserver.Workspace) {
+			h.expect(h.stage("cleanup"), 0, "", "")
+			w.Down()
+		}, "warning", "where the cluster was last", "start kcp"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := examined(t)
+			w := h.discovers()
+			w.SetCluster(acme, h.server.URL())
+			c.change(h, w)
+			all, _ := h.doctor()
+			i := slices.IndexFunc(all, func(f finding) bool { return f.Check == "route" })
+			if f := all[i]; f.State != c.state || !strings.Contains(f.Evidence, c.evidence) || !strings.Contains(f.Remedy, c.remedy) {
+				t.Errorf("found %q", f)
+			}
+		})
+	}
+}
+
+func TestDoctorIsAskedWrongly(t *testing.T) {
+	t.Parallel()
+	h := examined(t)
+	for _, c := range []struct{ args, says string }{
+		{"--output yaml", `--output is "yaml": use table or json`},
+		{"--gitlab gitlab.example.com", "such as https://gitlab.example.com"},
+		{"now", "doctor takes no arguments"},
+	} {
+		got := h.stage(append([]string{"doctor"}, strings.Fields(c.args)...)...)
+		if got.code != systemCode || got.stdout != "" || !strings.Contains(got.stderr, c.says) {
+			t.Errorf("%s: exit code %d, stdout %q, stderr %q", c.args, got.code, got.stdout, got.stderr)
+		}
+	}
+}

@@ -46,9 +46,9 @@ func TestDoctorProbes(t *testing.T) {
 		check, state, evidence string
 		code                   int
 	}{
-		"all is well":      {gitlab.URL, "", "", "", 0},
-		"nobody there":     {"http://" + closed, "probe-gitlab", "failure", "does not let the Pod connect", 1},
-		"no such host":     {"http://no-such-host.invalid", "probe-dns", "failure", "does not find the host no-such-host.invalid", 1},
+		"all is well":        {gitlab.URL, "", "", "", 0},
+		"nobody there":       {"http://" + closed, "probe-gitlab", "failure", "does not let the Pod connect", 1},
+		"no such host":       {"http://no-such-host.invalid", "probe-dns", "failure", "does not find the host no-such-host.invalid", 1},
 		"that of the runner": {"", "probe-dns", "failure", "does not find the host gitlab.example.invalid", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
