@@ -298,6 +298,9 @@ func TestDoctorFindsTheCluster(t *testing.T) {
 			c.change(h, w)
 			all, _ := h.doctor()
 			i := slices.IndexFunc(all, func(f finding) bool { return f.Check == "route" })
+			if left, err := os.ReadDir(h.settings["state.dir"]); err != nil || len(left) > 0 && c.state != "warning" {
+				t.Errorf("the state folder holds %v (%v)", left, err)
+			}
 			if f := all[i]; f.State != c.state || !strings.Contains(f.Evidence, c.evidence) || !strings.Contains(f.Remedy, c.remedy) {
 				t.Errorf("found %q", f)
 			}

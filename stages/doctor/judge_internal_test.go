@@ -137,6 +137,7 @@ func TestJudgeServer(t *testing.T) {
 		"another":           {judgeServer(at, cluster.Server{}, unknown, nil, true), Failure, "another cluster"},
 		"why":               {judgeServer(at, shown, unknown, errors.New("the CA was replaced"), true), Failure, "the CA was replaced"},
 		"nothing to show":   {judgeServer(at, shown, unknown, nil, false), OK, "wants a certificate"},
+		"nobody at all":     {judgeServer(at, cluster.Server{}, syscall.ECONNREFUSED, nil, false), Failure, "nobody listens"},
 		"clock":             {judgeClock(now.Add(5*time.Second), now), OK, ""},
 		"clock, behind":     {judgeClock(now.Add(6*time.Second), now), Warning, "6s behind"},
 		"clock, far ahead":  {judgeClock(now.Add(-6*time.Minute), now), Failure, "6m0s ahead of"},

@@ -108,6 +108,10 @@ func TestRunnersOfTheDriver(t *testing.T) {
 			t.Errorf("%q: %d of %d", short, len(ours), len(customs))
 		}
 	}
+	other, _ := entry(t, `executor = "custom"`, `executor = "kubernetes"`)
+	if ours, customs := other.ours(""); len(ours) != 0 || len(customs) != 0 {
+		t.Errorf("a runner of another executor counts: %d of %d", len(ours), len(customs))
+	}
 	_, one := entry(t, "", "")
 	expect(t, map[string]judged{
 		"ours":    {judgeRunnerEntry([]runnerEntry{one}, nil, ""), OK, `runner "tenant cluster"`},
