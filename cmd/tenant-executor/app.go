@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -70,7 +71,7 @@ so that one stage can be tried on a job that runs.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configFile, "config", "", "configuration `FILE` (default $"+configVariable+", else "+settings.DefaultPath+")")
-	root.AddCommand(a.configCommand(), a.prepareCommand(), a.runCommand(), a.cleanupCommand(), a.attachCommand(), a.reapCommand(), a.warmCommand(), a.migrateCommand(), a.versionCommand())
+	root.AddCommand(a.configCommand(), a.prepareCommand(), a.runCommand(), a.cleanupCommand(), a.attachCommand(), a.reapCommand(), a.warmCommand(), a.migrateCommand(), a.doctorCommand(), a.versionCommand())
 	return root
 }
 
@@ -84,7 +85,11 @@ func (a *app) jobFlags(c *cobra.Command) *cobra.Command {
 // noArgs and exactArgs are cobra's, with errors of ours.
 func noArgs(c *cobra.Command, args []string) error {
 	if err := cobra.NoArgs(c, args); err != nil {
-		return &usageError{fmt.Errorf("%s takes no arguments; it got %q. The runner's config.toml has them in %s_args", c.CommandPath(), strings.Join(args, " "), c.Name())}
+		from := ""
+		if slices.Contains([]string{"config", "prepare", "cleanup"}, c.Name()) {
+			from = fmt.Sprintf(". The runner's config.toml has them in %s_args", c.Name())
+		}
+		return &usageError{fmt.Errorf("%s takes no arguments; it got %q%s", c.CommandPath(), strings.Join(args, " "), from)}
 	}
 	return nil
 }

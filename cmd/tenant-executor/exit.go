@@ -50,6 +50,10 @@ func run(ctx context.Context, p process) int {
 		_, _ = fmt.Fprintf(p.stderr, "tenant-executor: %v\n", err)
 		return codes.System
 	}
+	var quiet *quietExit
+	if errors.As(err, &quiet) {
+		return quiet.code
+	}
 	f := failure.Of(err)
 	if a.byHand && f.Cause == failure.ScriptFailed {
 		a.voice.Info("%s", f.Message)

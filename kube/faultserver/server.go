@@ -42,6 +42,7 @@ type Server struct {
 	onExec               func(*Exec)
 	onWatch              func(n int) WatchPlan
 	lingering            bool
+	denied               []string
 	protocols            []string
 	breakAt              int
 }
