@@ -159,7 +159,7 @@ func (f *Front) listen(frames *Reader) error {
 
 // acknowledge notes that the output below offset has been printed.
 func (f *Front) acknowledge(offset int64) error {
-	if offset <= readAck(string(f.folder)) {
+	if f.request.Look || offset <= readAck(string(f.folder)) {
 		return nil
 	}
 	return writeAck(string(f.folder), offset)
@@ -234,10 +234,14 @@ func (f *Front) sendOutput(offset int64) error {
 			}
 		case err != nil && !errors.Is(err, io.EOF):
 			return f.refuse(err)
+		case f.request.Look && f.overtaken(spool.offset):
+			return errOvertaken
 		case ended && spool.offset >= total:
 			return f.send(Frame{Kind: KindEnd, Offset: uint64(total), Payload: status.Bytes()})
 		case ended:
 			return f.refuse(errors.New("output of the stage is missing"))
+		case f.request.Now:
+			return f.send(Frame{Kind: KindSoFar, Offset: uint64(spool.offset)})
 		default:
 			if look == longestLook {
 				if err := f.ensureSupervisor(); err != nil {
@@ -248,6 +252,16 @@ func (f *Front) sendOutput(offset int64) error {
 			look = min(2*look, longestLook)
 		}
 	}
+}
+
+// errOvertaken ends the session of somebody who looks more slowly than the
+// driver prints. The next one goes on with what there is.
+var errOvertaken = errors.New("the output that comes next has been printed and freed")
+
+// overtaken says whether the output at an offset is gone.
+func (f *Front) overtaken(offset int64) bool {
+	first, err := available(string(f.folder))
+	return err == nil && first > offset
 }
 
 func (f *Front) send(frame Frame) error {
