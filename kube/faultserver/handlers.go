@@ -59,6 +59,8 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, asked Request) {
 		s.delete(w, asked)
 	case "pods/exec create":
 		s.exec(w, r, asked)
+	case "events list":
+		s.listEvents(w, r, asked)
 	case "nodes get":
 		s.getNode(w, asked)
 	case "nodes list":
@@ -117,7 +119,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, asked Request) {
 		Items:    []corev1.Pod{},
 	}
 	for _, p := range s.store.pods {
-		if p.Namespace == asked.Namespace && selector.Matches(labels.Set(p.Labels)) {
+		if (asked.Namespace == metav1.NamespaceAll || p.Namespace == asked.Namespace) && selector.Matches(labels.Set(p.Labels)) {
 			list.Items = append(list.Items, *p)
 		}
 	}

@@ -134,5 +134,5 @@ func parse(r *http.Request) (parsed Request, ok bool) {
 	default:
 		parsed.Verb = "get"
 	}
-	return parsed, slices.Contains([]string{"pods", "pods/exec", "nodes"}, parsed.Resource)
+	return parsed, slices.Contains([]string{"pods", "pods/exec", "nodes", "events"}, parsed.Resource)
 }

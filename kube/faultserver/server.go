@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Server is one apiserver. Its methods may be called from several goroutines.
@@ -27,6 +29,7 @@ type Server struct {
 
 	web       *httptest.Server
 	store     store
+	events    []corev1.Event
 	record    record
 	faults    []*fault
 	refusals  int

@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -40,6 +41,9 @@ func Text(text string) Cell { return Cell{Text: text} }
 type Table struct {
 	// Coloured is whether cells have their colours.
 	Coloured bool
+	// Least are the least widths of the columns, for rows that continue another
+	// table.
+	Least []int
 
 	rows [][]Cell
 }
@@ -58,7 +62,7 @@ func (t *Table) Add(cells ...Cell) { t.rows = append(t.rows, cells) }
 
 // Write writes the table.
 func (t *Table) Write(out io.Writer) error {
-	var widths []int
+	widths := slices.Clone(t.Least)
 	for _, row := range t.rows {
 		for i := range row {
 			row[i].Text = clean(row[i].Text)
