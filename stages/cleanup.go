@@ -29,6 +29,11 @@ func (d *Driver) Cleanup(ctx context.Context) error {
 	d.warnOfExpiry()
 	limited, cancel := context.WithTimeout(ctx, d.settings.Cleanup.Timeout.Value())
 	defer cancel()
+	if d.holdFailed(limited) {
+		d.forget()
+		d.undoOthers(ctx)
+		return nil
+	}
 	ended, err := d.deletePods(limited)
 	if err != nil {
 		d.remember()

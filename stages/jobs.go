@@ -163,6 +163,9 @@ func (d *Driver) jobView(p *corev1.Pod, nodes []corev1.Node, all []corev1.Pod) J
 			v.Waits = "images and containers"
 		}
 	}
+	if v.Held = stampOf(p, pod.AnnotationHeld); v.Held != nil && v.Phase == JobRunning {
+		v.Phase = JobHeld
+	}
 	if p.DeletionTimestamp != nil {
 		v.Phase = JobEnding
 	}

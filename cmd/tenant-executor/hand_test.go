@@ -42,7 +42,7 @@ func (h *harness) byDriver(stage, script string) *running {
 // steady is a text in which ages are one word.
 func (h *harness) steady(text string) string {
 	text = regexp.MustCompile(`\b\d+d\d+h\b`).ReplaceAllString(text, "DAYS")
-	text = regexp.MustCompile(`\b\d+s\b`).ReplaceAllString(h.plain(text), "Ns")
+	text = regexp.MustCompile(`\d+s\b`).ReplaceAllString(h.plain(text), "Ns")
 	return regexp.MustCompile(`(?m) +$`).ReplaceAllString(regexp.MustCompile(` {2,}`).ReplaceAllString(text, "  "), "")
 }
 

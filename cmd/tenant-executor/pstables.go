@@ -36,7 +36,11 @@ func (h *hand) jobTable(jobs []stages.JobView, now time.Time) *show.Table {
 		if wide {
 			row = append(row, show.Text(j.Runner), show.Text(j.Pod))
 		}
-		row = append(row, show.Text(j.Waits))
+		waits := j.Waits
+		if j.Phase == stages.JobHeld && waits == "" {
+			waits = "its end in " + until(j.Held, now)
+		}
+		row = append(row, show.Text(waits))
 		if h.target.All {
 			row = append([]show.Cell{show.Text(j.Namespace)}, row...)
 		}

@@ -35,6 +35,10 @@ const (
 	// AnnotationExpires is when the Pod has no business any more, RFC 3339.
 	AnnotationExpires = domain + "expires"
 
+	// AnnotationHeld is until when the Pod of a failed job is kept for a look,
+	// RFC 3339.
+	AnnotationHeld = domain + "held"
+
 	// AnnotationOwner is the runner's process that the Pod belongs to.
 	AnnotationOwner = domain + "owner"
 	// AnnotationWanted is until when somebody wants a policy's placeholder,

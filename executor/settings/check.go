@@ -30,6 +30,7 @@ func (s Settings) check() error {
 		atLeast("cleanup.timeout", s.Cleanup.Timeout, time.Second),
 		absolute("state.dir", s.State.Dir),
 		s.Warm.check(),
+		s.Debug.check(),
 	)
 }
 

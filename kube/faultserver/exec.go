@@ -28,6 +28,9 @@ type Exec struct {
 	// client opened none.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+	// Resize has the sizes of the terminal as JSON, for a command on one; it is
+	// nil otherwise. Such a command has no Stderr.
+	Resize io.Reader
 
 	server  *Server
 	socket  *net.TCPConn
@@ -154,7 +157,7 @@ func (s *Server) mayExec(asked Request) *apierrors.StatusError {
 
 func streamCount(query map[string][]string) int {
 	count := 1
-	for _, name := range []string{"stdin", "stdout", "stderr"} {
+	for _, name := range []string{"stdin", "stdout", "stderr", "tty"} { // a terminal has a stream for its size
 		if slices.Contains([]string{"1", "true"}, first(query[name])) {
 			count++
 		}
@@ -170,7 +173,13 @@ func first(values []string) string {
 }
 
 func (e *Exec) run(program func(*Exec)) {
-	e.Stdin, e.Stdout, e.Stderr = &stdinReader{e}, e.streams[corev1.StreamTypeStdout], e.streams[corev1.StreamTypeStderr]
+	e.Stdin, e.Stdout = &stdinReader{e}, e.streams[corev1.StreamTypeStdout]
+	if stream := e.streams[corev1.StreamTypeStderr]; stream != nil {
+		e.Stderr = stream
+	}
+	if stream := e.streams[corev1.StreamTypeResize]; stream != nil {
+		e.Resize = stream
+	}
 	s := e.server
 	s.mu.Lock()
 	s.record.execs = append(s.record.execs, e)
@@ -273,7 +282,9 @@ func (e *Exec) Status(text []byte) {
 
 func (e *Exec) closeOutput() {
 	_ = e.streams[corev1.StreamTypeStdout].Close()
-	_ = e.streams[corev1.StreamTypeStderr].Close()
+	if e.Stderr != nil {
+		_ = e.streams[corev1.StreamTypeStderr].Close()
+	}
 }
 
 // Break is a way in which a connection ends without the command's status.

@@ -49,6 +49,14 @@ type Command struct {
 	// then one goroutine at a time writes to it. Nothing is written to them
 	// after Run has returned.
 	Stdout, Stderr io.Writer
+	// Sizes, if not nil, has the command run on a terminal, whose present size
+	// arrives on it each time that it changes. Then all output comes on Stdout.
+	Sizes <-chan Size
+}
+
+// Size is the size of a terminal in characters.
+type Size struct {
+	Width, Height uint16
 }
 
 // Runner runs commands on one cluster.
@@ -94,7 +102,7 @@ func (r *Runner) Run(ctx context.Context, c Command) (int, error) {
 		}
 		return 0, &NotStartedError{Err: err}
 	}
-	session, err := open(ctx, conn, c.Stdin != nil)
+	session, err := open(ctx, conn, c)
 	if err != nil {
 		_ = conn.Close()
 		if ctx.Err() != nil {
@@ -137,7 +145,8 @@ func (r *Runner) dial(ctx context.Context, c Command) (httpstream.Connection, er
 			Command:   c.Args,
 			Stdin:     c.Stdin != nil,
 			Stdout:    true,
-			Stderr:    true,
+			Stderr:    c.Sizes == nil, // a terminal has one output
+			TTY:       c.Sizes != nil,
 		}, r.cluster.ParameterCodec())
 	post, err := http.NewRequestWithContext(ctx, http.MethodPost, request.URL().String(), nil)
 	if err != nil {
