@@ -13,14 +13,16 @@ import (
 
 // EventView is something that the cluster has noted of a job's Pod or its node.
 type EventView struct {
-	At      time.Time `json:"at"`
-	First   time.Time `json:"first"`
-	Count   int       `json:"count"`
-	About   string    `json:"about"`
-	Warning bool      `json:"warning"`
-	Reason  string    `json:"reason"`
-	Message string    `json:"message"`
-	Source  string    `json:"source"`
+	At    time.Time `json:"at"`
+	First time.Time `json:"first"`
+	Count int       `json:"count"`
+	// About is KIND/NAME, Container the container of a Pod, "" for the whole.
+	About     string `json:"about"`
+	Container string `json:"container,omitempty"`
+	Warning   bool   `json:"warning"`
+	Reason    string `json:"reason"`
+	Message   string `json:"message"`
+	Source    string `json:"source"`
 }
 
 // beforePod is how long before the Pod was made a node's events are of
@@ -76,7 +78,7 @@ func (l *EventLog) New(ctx context.Context) ([]EventView, error) {
 	fresh := []EventView{}
 	for _, e := range all {
 		v := EventView{
-			At: e.At, First: e.First, Count: e.Count, About: e.Kind + "/" + e.Object,
+			At: e.At, First: e.First, Count: e.Count, About: e.Kind + "/" + e.Object, Container: e.Container,
 			Warning: e.Warning, Reason: e.Reason, Message: e.Message, Source: e.Source,
 		}
 		if !l.seen[v] {

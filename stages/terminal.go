@@ -59,6 +59,9 @@ func (d *Driver) Shell(ctx context.Context, t Terminal) error {
 	go d.guard(running, cancel, ref, string(t.Container))
 	go d.announceEnd(running, ref, t.Say)
 	code, err := d.runFor(running, ref, command, t)
+	if (err != nil || code == exitKilled) && ctx.Err() == nil && d.timeIsUp(ctx, ref) {
+		return failure.New(failure.Detached, "the time for which the job's Pod %s was kept is over", ref)
+	}
 	if err != nil {
 		return d.shellFailure(ctx, running, ref, err)
 	}
@@ -109,6 +112,19 @@ func (d *Driver) shellFailure(ctx, running context.Context, ref pods.Ref, err er
 		return failure.Wrap(failure.ConnectionLost, err, "the job's Pod %s", ref)
 	}
 	return d.execFailure(ctx, ref, err)
+}
+
+// timeIsUp says whether the time for which a Pod was kept is over, or just about
+// to be by a clock that is not ours.
+func (d *Driver) timeIsUp(ctx context.Context, ref pods.Ref) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookBudget)
+	defer cancel()
+	found, err := d.pods.Get(ctx, ref)
+	if err != nil {
+		return false
+	}
+	until := stampOf(found, pod.AnnotationHeld)
+	return until != nil && d.clock.Now().Add(2*time.Second).After(*until)
 }
 
 // When the end of a kept Pod is said, before it comes.

@@ -82,7 +82,7 @@ const timeFormat = "15:04:05"
 
 // eventWidths are those of the columns, so that events that come later stand
 // below the first.
-func eventWidths() []int { return []int{len(timeFormat), 34, 22} }
+func eventWidths() []int { return []int{len(timeFormat), 40, 22} }
 
 func (h *hand) writeEvents(all []stages.EventView, first, watch bool) error {
 	switch {
@@ -113,7 +113,15 @@ func (h *hand) writeEvents(all []stages.EventView, first, watch bool) error {
 		if e.Count > 1 {
 			text = fmt.Sprintf("%s (%d times in %s)", text, e.Count, show.Age(e.At.Sub(e.First)))
 		}
-		t.Add(show.Text(e.At.Local().Format(timeFormat)), show.Text(e.About), show.Cell{Text: e.Reason, Tone: tone}, show.Text(text))
+		t.Add(show.Text(e.At.Local().Format(timeFormat)), show.Text(about(e)), show.Cell{Text: e.Reason, Tone: tone}, show.Text(text))
 	}
 	return t.Write(h.stdout)
+}
+
+// about is what an event is about, with its container.
+func about(e stages.EventView) string {
+	if e.Container == "" {
+		return e.About
+	}
+	return e.About + " " + e.Container
 }

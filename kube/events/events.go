@@ -2,9 +2,12 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -37,11 +40,16 @@ type Event struct {
 	Count     int
 	// Kind and Object are what it is about.
 	Kind, Object string
+	// Container is the one of the Pod that it is about, "" for the whole.
+	Container string
 	// Warning is whether it is one.
 	Warning         bool
 	Reason, Message string
 	// Source is who noted it.
 	Source string
+
+	// order tells events of one second apart: most are stamped by the second.
+	order uint64
 }
 
 // OfPod gives the events of a Pod, oldest first.
@@ -75,7 +83,9 @@ func (c *Client) of(ctx context.Context, namespace string, about fields.Set) ([]
 
 // Sort puts the oldest first.
 func Sort(all []Event) {
-	slices.SortStableFunc(all, func(a, b Event) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(all, func(a, b Event) int {
+		return cmp.Or(a.At.Truncate(time.Second).Compare(b.At.Truncate(time.Second)), cmp.Compare(a.order, b.order))
+	})
 }
 
 // read reads an event in either of its two forms: with a count, or with the
@@ -85,6 +95,13 @@ func read(e *corev1.Event) Event {
 		At: e.LastTimestamp.Time, First: e.FirstTimestamp.Time, Count: max(int(e.Count), 1),
 		Kind: e.InvolvedObject.Kind, Object: e.InvolvedObject.Name,
 		Warning: e.Type == corev1.EventTypeWarning, Reason: e.Reason, Message: e.Message, Source: e.Source.Component,
+	}
+	// An event's name ends with the time in nanoseconds at which it was first
+	// noted (k8s.io/client-go/tools/record/util, GenerateEventName).
+	_, noted, _ := strings.Cut(e.Name, ".")
+	v.order, _ = strconv.ParseUint(noted[strings.LastIndexByte(noted, '.')+1:], 16, 64)
+	if rest, found := strings.CutPrefix(e.InvolvedObject.FieldPath, "spec.containers{"); found {
+		v.Container = strings.TrimSuffix(rest, "}")
 	}
 	if v.First.IsZero() {
 		v.First = e.EventTime.Time

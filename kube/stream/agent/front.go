@@ -184,7 +184,10 @@ func (f *Front) stop(milliseconds int64) error {
 	if err != nil {
 		return err
 	}
-	return syscall.Kill(pid, syscall.SIGTERM)
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != syscall.ESRCH { // it may have ended since
+		return err
+	}
+	return nil
 }
 
 // stayAlive tells the driver that the stage lives, and notices when the driver
