@@ -38,6 +38,7 @@ func (a *app) addHand(root *cobra.Command) {
 		&cobra.Group{ID: stageGroup, Title: "Stages, which GitLab Runner calls:"},
 		&cobra.Group{ID: handGroup, Title: "For people:"},
 	)
+	root.SetCompletionCommandGroupID(handGroup)
 	root.AddCommand(a.psCommand(), a.logsCommand(), a.attachCommand(), a.shellCommand(), a.releaseCommand(),
 		a.eventsCommand(), a.renderCommand(), a.reapCommand(), a.warmCommand())
 	for _, c := range root.Commands() {

@@ -181,6 +181,17 @@ func TestNoRightToLookEverywhere(t *testing.T) {
 	}
 }
 
+// fronts is how many connections to agents there were.
+func (h *harness) fronts() int {
+	n := 0
+	for _, e := range h.server.Execs() {
+		if len(e.Args) == 3 && e.Args[1] == "front" {
+			n++
+		}
+	}
+	return n
+}
+
 // logs shows what there is, and takes nothing from the driver.
 func TestLogs(t *testing.T) {
 	t.Parallel()
@@ -196,10 +207,19 @@ func TestLogs(t *testing.T) {
 	}
 	follower := h.start("logs", pod, "build", "--follow")
 	follower.stdout.waitFor(t, "step 1\n")
+	fromNow := h.start("logs", "4711", "--follow", "--tail", "0")
+	// The driver, the first look, the one that follows, and two of this one.
+	h.server.Wait(t, "a look from now on", func() bool { return h.fronts() >= 5 })
 	h.write("gate", "")
 	want := "step 1\n" + numbers(100000)
 	if got := follower.wait(); got.code != 0 || got.stdout != want || !strings.Contains(got.stderr, "has ended: the script ended with exit code 42") {
 		t.Errorf("exit code %d, %d bytes, %s", got.code, len(got.stdout), got.stderr)
+	}
+	if got := fromNow.wait(); got.code != 0 || got.stdout != numbers(100000) {
+		t.Errorf("from now on: exit code %d, %d bytes, %s", got.code, len(got.stdout), got.stderr)
+	}
+	if got := h.stage("logs", "4711", "--tail", "2"); got.stdout != "99999\n100000\n" {
+		t.Errorf("the last two lines are %q", got.stdout)
 	}
 	if got := stage.wait(); got.stdout != want || got.code != 1 {
 		t.Errorf("the driver: exit code %d, %d bytes, %s", got.code, len(got.stdout), got.stderr)
@@ -361,6 +381,31 @@ func TestCompletion(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		if got := h.stage("completion", shell); got.code != 0 || !strings.Contains(got.stdout, "__complete") {
 			t.Errorf("%s: %d %s", shell, got.code, got.stderr)
+		}
+	}
+}
+
+// Colours are for terminals alone, and not where NO_COLOR is set.
+func TestColours(t *testing.T) {
+	t.Parallel()
+	h := person(t)
+	h.env["TERM"] = "xterm"
+	s := newSeat(t)
+	c := s.sit(h, "ps", "--watch")
+	s.seen.waitFor(t, "\x1b[H\x1b[2J")
+	s.seen.waitFor(t, "\x1b[32mrunning\x1b[0m")
+	s.types("\x03") // the terminal makes a signal of it
+	s.expectGivenBack(c, 0)
+	for name, value := range map[string]string{"NO_COLOR": "1", "TERM": "dumb"} {
+		h := person(t)
+		h.env["TERM"] = "xterm"
+		h.env[name] = value
+		s := newSeat(t)
+		c := s.sit(h, "ps")
+		s.seen.waitFor(t, "running")
+		s.expectGivenBack(c, 0)
+		if strings.Contains(s.seen.String(), "\x1b") {
+			t.Errorf("with %s=%s there are colours: %q", name, value, s.seen)
 		}
 	}
 }
