@@ -209,6 +209,31 @@ subjects:
 - apiGroup: rbac.authorization.k8s.io
   kind: Group
   name: tenant-executor
+---
+# The events of nodes are in the namespace "default".
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: tenant-executor-node-events
+  namespace: default
+rules:
+- apiGroups: [""]
+  resources: [events]
+  verbs: [list]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: tenant-executor-node-events
+  namespace: default
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: tenant-executor-node-events
+subjects:
+- apiGroup: rbac.authorization.k8s.io
+  kind: Group
+  name: tenant-executor
 `))
 
 var rbacNamespace = template.Must(template.New("namespaces").Funcs(template.FuncMap{"join": func(list []string) string {

@@ -7,6 +7,7 @@ func Rights() []Right {
 	return []Right{
 		{Verb: "get", Resource: "nodes", ClusterWide: true},
 		{Verb: "list", Resource: "nodes", ClusterWide: true},
+		{Verb: "list", Resource: "events"},
 		{Verb: "create", Group: "policy", Resource: "poddisruptionbudgets"},
 		{Verb: "create", Resource: "pods"},
 		{Verb: "delete", Resource: "pods"},

@@ -38,6 +38,11 @@ func (d *Driver) Cleanup(ctx context.Context) error {
 	d.warnOfOrigin()
 	limited, cancel := context.WithTimeout(ctx, d.settings.Cleanup.Timeout.Value())
 	defer cancel()
+	if d.holdFailed(limited) {
+		d.forget()
+		d.undoOthers(ctx)
+		return nil
+	}
 	ended, err := d.deletePods(limited)
 	if err == nil {
 		err = d.deleteNamespace(limited)

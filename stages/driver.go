@@ -52,6 +52,9 @@ type Driver struct {
 	nodes   *capacity.Nodes
 	pool    *capacity.Pool
 	runner  *stream.Runner
+
+	// target is the Pod that a person means, where there is no job.
+	target Target
 }
 
 // Parts are what a Driver is made of.

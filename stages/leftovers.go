@@ -53,6 +53,7 @@ func (l *leftovers) rules(ctx context.Context) reap.Rules {
 		Now:     l.clock.Now(),
 		Group:   pod.LabelJob,
 		Expires: pod.AnnotationExpires,
+		Held:    pod.AnnotationHeld,
 		Life:    l.life,
 		Node: func(name string) reap.Node {
 			if _, known := seen[name]; !known {

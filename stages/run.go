@@ -79,6 +79,9 @@ func (d *Driver) remadePod(ctx context.Context, ref pods.Ref, err error) (pods.R
 
 // findPod is the Pod of this job: by the name that config chose, or by label.
 func (d *Driver) findPod(ctx context.Context) (pods.Ref, error) {
+	if d.target.Name != "" {
+		return d.findTarget(ctx)
+	}
 	if d.hint != "" {
 		return pods.Ref{Namespace: d.settings.Kubernetes.Namespace, Name: d.hint}, nil
 	}

@@ -33,6 +33,7 @@ const (
 	Interrupted     Cause = "interrupted"
 	Detached        Cause = "detached"
 	NoStage         Cause = "no_stage"
+	NoJob           Cause = "no_job"
 	Settings        Cause = "settings"
 	Contract        Cause = "contract"
 	ClusterUnknown  Cause = "cluster_unknown"
@@ -107,7 +108,9 @@ func Causes() []Description {
 		{Cancelled, Build, "The runner ended the stage: the job was cancelled or ran out of time.", ""},
 		{Interrupted, System, "The runner ended config or prepare before it was done.", ""},
 		{Detached, System, "A person ended attach; the stage goes on.", ""},
-		{NoStage, Build, "attach was asked for a stage that the job's Pod does not have.", ""},
+		{NoStage, Build, "A person asked for a stage that the job's Pod does not have.", ""},
+		{NoJob, Build, "A person asked for a job or a Pod that is not there.",
+			"List what is there with: tenant-executor ps"},
 		{Settings, System, "The driver's configuration file is missing or wrong.",
 			"The operator has to correct the configuration file."},
 		{Contract, System, "The runner's environment lacks what a driver is handed.",

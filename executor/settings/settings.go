@@ -22,6 +22,7 @@ type Settings struct {
 	State      State      `toml:"state" doc:"What the driver keeps on this host."`
 	Inherit    Inherit    `toml:"inherit" doc:"Settings that stand in the runner's own config.toml already. tenant-executor migrate shows which of them are carried over."`
 	Warm       Warm       `toml:"warm" doc:"Nodes that are kept for jobs to come, by placeholder Pods. Without this table none are. Placeholders make way for jobs of the same namespace alone: use one namespace for all jobs of a cluster that has them. Keys have the names and meanings of [runners.kubernetes.autoscaler] in the runner's config.toml, where that has them."`
+	Debug      Debug      `toml:"debug" doc:"A look into failed jobs."`
 }
 
 // Cluster is how to reach the cluster. Exactly one of URL, DiscoverCluster and

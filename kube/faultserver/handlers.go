@@ -67,6 +67,8 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, asked Request) {
 		s.deleteSecret(w, asked)
 	case "pods/exec create", "pods/exec get":
 		s.exec(w, r, asked)
+	case "events list":
+		s.listEvents(w, r, asked)
 	case "nodes get":
 		s.getNode(w, asked)
 	case "nodes list":

@@ -134,5 +134,5 @@ func parse(r *http.Request) (parsed Request, ok bool) {
 	default:
 		parsed.Verb = "get"
 	}
-	return parsed, slices.Contains([]string{"pods", "pods/exec", "pods/log", "secrets", "nodes"}, parsed.Resource)
+	return parsed, slices.Contains([]string{"pods", "pods/exec", "pods/log", "secrets", "nodes", "events"}, parsed.Resource)
 }

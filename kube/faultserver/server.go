@@ -30,6 +30,7 @@ type Server struct {
 	web     *httptest.Server
 	store   store
 	secrets []*corev1.Secret
+	events  []corev1.Event
 	// logs are the logs of containers, by their names; logCuts is how often one
 	// is still cut off, after logCutAfter lines.
 	logs                 map[string][]logLine
