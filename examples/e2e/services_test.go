@@ -103,7 +103,7 @@ func TestServicePostgres(t *testing.T) {
 	j.Variables = append(j.Variables, job.Variable{Key: "SECRET", Value: "se$cret", Raw: true, Masked: true})
 	out := runJob(t, j, runner.Options{})
 	wantPassed(t, out)
-	wantLog(t, out, "it is 42", "has ended, with exit code 0")
+	wantLog(t, out, "it is 42")
 }
 
 // A service of the configuration is there for every job.
