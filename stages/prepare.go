@@ -87,20 +87,24 @@ func (d *Driver) plan(host Host) (pod.Plan, error) {
 }
 
 // start waits until the Pod runs and can be reached, and readies it.
-func (d *Driver) start(ctx context.Context, created *corev1.Pod, pull func(container string) time.Duration) error {
-	ctx, cancel := d.withNode(ctx, pods.RefTo(created))
+func (d *Driver) start(parent context.Context, created *corev1.Pod, pull func(container string) time.Duration) error {
+	ctx, cancel := d.withNode(parent, pods.RefTo(created))
 	defer cancel(errNodeWatched)
-	err := d.startWatched(ctx, created, pull)
+	n := d.narrator(created)
+	err := d.startWatched(ctx, created, pull, n)
 	var lost *failure.Failure
 	if errors.As(context.Cause(ctx), &lost) {
-		return lost
+		err = lost
+	}
+	if err != nil && parent.Err() == nil {
+		n.warnings.tell(parent)
 	}
 	return err
 }
 
-func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull func(container string) time.Duration) error {
+func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull func(container string) time.Duration, n *narrator) error {
 	budgets := pods.Budgets{Node: d.settings.Wait.Node.Value(), Start: d.settings.Wait.Start.Value(), Pull: pull}
-	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, d.narrator(created), stageContainers()...)
+	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, n, stageContainers()...)
 	if err != nil {
 		return d.awaitFailure(ctx, err)
 	}
@@ -139,7 +143,7 @@ func (d *Driver) noteBoot(ctx context.Context, running *corev1.Pod, waited time.
 }
 
 func (d *Driver) narrator(created *corev1.Pod) *narrator {
-	return &narrator{driver: d, self: created.UID, gateway: capacity.Gateway{
+	return &narrator{driver: d, self: created.UID, warnings: d.podWarnings(pods.RefTo(created)), gateway: capacity.Gateway{
 		Ceiling:     d.settings.Tenant.Ceiling,
 		PodsPerNode: d.settings.Tenant.PodsPerNode,
 		Boots:       d.history.Boots(),
