@@ -3,6 +3,7 @@ package stages
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -96,6 +97,10 @@ func (d *Driver) listStages(ctx context.Context, ref pods.Ref, container job.Con
 		})
 		return err
 	})
+	var missing *stream.RuntimeError
+	if errors.As(err, &missing) && strings.Contains(missing.Message, "no such file") {
+		return nil, nil // prepare has not brought the agent yet
+	}
 	if err == nil && code != 0 {
 		err = fmt.Errorf("listing stages ended with exit code %d: %s", code, strings.TrimSpace(stderr.String()))
 	}

@@ -123,6 +123,20 @@ func TestPsWithAPodThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
+// A Pod that prepare has not readied yet has no stages.
+func TestPodThatIsNotReadied(t *testing.T) {
+	t.Parallel()
+	h := person(t)
+	h.waitingJob("job-8-x", "8")
+	h.server.Apply(faultserver.Scheduled(node), faultserver.Running())
+	if got := h.stage("ps", "8"); got.code != 0 || !strings.Contains(got.stdout, "running") || strings.Contains(got.stdout, "does not say") {
+		t.Errorf("%+v", got)
+	}
+	if got := h.stage("logs", "8"); got.code == 0 || !strings.Contains(got.stderr, `has no stage ""; it has none`) {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestPsWatches(t *testing.T) {
 	t.Parallel()
 	h := person(t)
