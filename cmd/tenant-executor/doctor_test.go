@@ -134,6 +134,19 @@ func TestDoctorMakesNoFolder(t *testing.T) {
 	}
 }
 
+// The token of one runner may be in use on several hosts.
+func TestDoctorTellsOtherHosts(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	h.secrets()
+	like := h.prepared()
+	h.other(like, "elsewhere", firstRunner, owned(t, "host", "another"))
+	got := h.stage("doctor", "--output", "json", "--runner", firstRunner)
+	if want := "Pods of the same runner on other hosts: 1 of host "; !strings.Contains(got.stdout, want) {
+		t.Errorf("no %q in\n%s", want, got.stdout)
+	}
+}
+
 func TestDoctorFinds(t *testing.T) {
 	t.Parallel()
 	const everything = "apiserver server-certificate clock identity rights namespace nodes leftovers"

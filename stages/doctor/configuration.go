@@ -107,13 +107,9 @@ func judgeRoute(c settings.Cluster, f found) Result {
 }
 
 func judgeHelperImage(image string) Result {
-	name, tag := image, ""
-	if before, digest, has := strings.Cut(image, "@"); has {
-		name, tag = before, digest
-	}
-	if slash := strings.LastIndex(name, "/"); strings.LastIndex(name, ":") > slash {
-		colon := strings.LastIndex(name, ":")
-		name, tag = name[:colon], name[colon+1:]
+	name, tag, _ := strings.Cut(image, "@")
+	if colon := strings.LastIndex(name, ":"); colon > strings.LastIndex(name, "/") { // else it is a port's
+		tag = name[colon+1:]
 	}
 	const remedy = "name the image of the runner's own version, such as gitlab-runner-helper:x86_64-v19.4.0"
 	switch {
@@ -135,4 +131,15 @@ func host(address string) string {
 		return ""
 	}
 	return u.Hostname()
+}
+
+// withoutUser is an address that can be shown: an operator may have written a
+// password into it.
+func withoutUser(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return strings.TrimSuffix(u.String(), "/")
 }

@@ -349,14 +349,19 @@ func lookLeftovers(ctx context.Context, p *patient) Result {
 	folder := p.folder()
 	var all []leftoverFacts
 	for _, runner := range runners {
-		found, err := stages.Reap(ctx, stages.ReapParts{
+		parts := stages.ReapParts{
 			Settings: p.settings, Find: cluster.Fixed(p.config), State: folder, StateErr: errNoFolder,
 			Runner: runner, Host: p.Host(folder), Clock: p.Clock, DryRun: true,
-		})
-		if errors.Is(err, errNoFolder) {
-			err = nil // the check "state-folder" tells
 		}
-		all = append(all, leftoverFacts{runner, found, err})
+		one := leftoverFacts{runner: runner}
+		one.found, one.err = stages.Reap(ctx, parts)
+		if errors.Is(one.err, errNoFolder) {
+			one.err = nil // the check "state-folder" tells
+		}
+		if parts.Host.Machine.Identity != "" && one.err == nil {
+			one.elsewhere, one.err = stages.Elsewhere(ctx, parts)
+		}
+		all = append(all, one)
 	}
 	return judgeLeftovers(all)
 }

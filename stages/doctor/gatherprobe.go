@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -161,7 +162,7 @@ func (p *patient) end(ctx context.Context, driver *stages.Driver) error {
 		}
 		select {
 		case <-late:
-			return fmt.Errorf("Pod %s is still terminating", list[0].Name)
+			return fmt.Errorf("%s is still terminating", list[0].Name)
 		case <-p.Clock.After(endPause):
 		}
 	}
@@ -171,11 +172,9 @@ func (p *patient) end(ctx context.Context, driver *stages.Driver) error {
 func (p *patient) gitlab() string {
 	address := p.GitLab
 	if address == "" && len(p.ours) > 0 {
-		if address = p.ours[0].CloneURL; address == "" {
-			address = p.ours[0].URL
-		}
+		address = cmp.Or(p.ours[0].CloneURL, p.ours[0].URL)
 	}
-	return strings.TrimSuffix(address, "/")
+	return withoutUser(address)
 }
 
 // quote makes a word of the shell.

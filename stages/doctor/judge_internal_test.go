@@ -212,6 +212,7 @@ func TestJudgeHost(t *testing.T) {
 		"not a folder":    {judgeState(folderFacts{path: "/s", info: file(t, 0o600)}), Warning, "not a folder"},
 		"nothing left":    {judgeLeftovers([]leftoverFacts{{runner: "a"}}), OK, "none"},
 		"left":            {judgeLeftovers([]leftoverFacts{{runner: "a"}, {runner: "b", found: left}}), Warning, "3 of runner b: 1 no Pod, 2 expired -> tenant-executor reap --runner b"},
+		"other hosts":     {judgeLeftovers([]leftoverFacts{{runner: "a", elsewhere: map[string]int{"h2": 2, "h1": 1}}}), OK, "other hosts: 1 of host h1, 2 of host h2"},
 		"cannot be found": {judgeLeftovers([]leftoverFacts{{runner: "a", err: errors.New("broken off")}}), Warning, "broken off"},
 	})
 }

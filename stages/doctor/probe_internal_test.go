@@ -76,3 +76,21 @@ func TestQuote(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+func TestAddressOfGitLab(t *testing.T) {
+	ours := []runnerEntry{{URL: "https://gitlab.example.com/"}}
+	clone := []runnerEntry{{URL: "https://gitlab.example.com", CloneURL: "https://user:secret@inner.example.com/gitlab/?a=b"}}
+	for _, c := range []struct {
+		p    patient
+		want string
+	}{
+		{patient{}, ""},
+		{patient{ours: ours}, "https://gitlab.example.com"},
+		{patient{ours: clone}, "https://inner.example.com/gitlab"},
+		{patient{ours: ours, Parts: Parts{GitLab: "http://10.0.0.1:8080"}}, "http://10.0.0.1:8080"},
+	} {
+		if got := c.p.gitlab(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
