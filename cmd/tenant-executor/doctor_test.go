@@ -34,7 +34,7 @@ func examined(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t)
 	h.secrets()
-	h.settings["kubernetes.helper_image"] = "registry.example.com/gitlab-runner-helper:x86_64-v19.4.0"
+	h.settings["kubernetes.helper_image"] = "registry.test/gitlab-runner-helper:x86_64-v19.4.0"
 	if err := os.Mkdir(h.settings["state.dir"], 0o700); err != nil {
 		t.Fatal(err)
 	}

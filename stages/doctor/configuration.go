@@ -115,14 +115,23 @@ func judgeHelperImage(image string) Result {
 	switch {
 	case tag == "" || strings.HasSuffix(tag, "latest"):
 		return warning(image+" has no version of its own: after an upgrade artifacts and caches may be lost without a word", remedy)
-	case image == exampleHelper:
+	case image == exampleHelper():
 		return failed(image+" is the example's", remedy)
 	}
 	return ok("%s", image)
 }
 
-// exampleHelper is what examples/config.toml names.
-const exampleHelper = "registry.example.com/gitlab-org/gitlab-runner-helper:x86_64-v19.4.0"
+// exampleHelper is the image that examples/config.toml names.
+func exampleHelper() string {
+	for _, table := range settings.Tables() {
+		for _, key := range table.Keys {
+			if key.Path() == "kubernetes.helper_image" {
+				return key.Example
+			}
+		}
+	}
+	return ""
+}
 
 // host is the host of an address, "" where there is none.
 func host(address string) string {
