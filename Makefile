@@ -60,12 +60,14 @@ unit: agent compiler
 	$(GO) test -C $(LOCALTENANT) -race ./...
 
 # A short while for each fuzz target: the frames and records of the agent, both
-# sides of which read what the network brings. FUZZTIME=10m for a long one.
+# sides of which read what the network brings, and the job as GitLab sends it.
+# FUZZTIME=10m for a long one.
 FUZZTIME = 10s
-AGENT_PACKAGE = ./kube/stream/agent
+FUZZ_PACKAGES = ./kube/stream/agent ./executor/job
 fuzz:
-	@for target in $$($(GO) test -list '^Fuzz' $(AGENT_PACKAGE) | grep ^Fuzz); do \
-	$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $(AGENT_PACKAGE) || exit 1; done
+	@for package in $(FUZZ_PACKAGES); do \
+	for target in $$($(GO) test -list '^Fuzz' $$package | grep ^Fuzz); do \
+	$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package || exit 1; done; done
 
 # On the real local cluster.
 e2e: deps
@@ -76,9 +78,10 @@ e2e: deps
 bench: deps
 	$(GO) run ./examples/bench
 
-# Writes generated files again: examples/config.toml, examples/rbac.yaml, golden files.
+# Writes generated files again: examples/config.toml, examples/rbac*.yaml, golden files.
 update:
-	$(GO) test ./executor/settings ./executor/pod ./kube -update
+	$(GO) test ./executor/settings ./executor/pod ./executor/inherit ./kube -update
+	UPDATE_REFERENCE=1 $(GO) test ./cmd/tenant-executor -run TestCommandReference
 
 clean:
 	-bin/localtenant down --all

@@ -19,7 +19,10 @@ import (
 
 var update = flag.Bool("update", false, "write generated files instead of comparing them")
 
-const rbacPath = "../examples/rbac.yaml"
+const (
+	rbacPath          = "../examples/rbac.yaml"
+	rbacNamespacePath = "../examples/rbac-namespace-per-job.yaml"
+)
 
 // rule is one resource and what the driver does with it.
 type rule struct {
@@ -31,22 +34,24 @@ type rule struct {
 var clusterScoped = []string{"nodes"}
 
 func TestRBACExampleIsWhatTheCallsNeed(t *testing.T) {
-	namespaced, cluster := rules(t)
-	var want bytes.Buffer
-	if err := rbac.Execute(&want, map[string][]rule{"Namespaced": namespaced, "Cluster": cluster}); err != nil {
-		t.Fatal(err)
-	}
-	if *update {
-		if err := os.WriteFile(rbacPath, want.Bytes(), 0o644); err != nil {
+	namespaced, cluster, namespaces := rules(t)
+	for path, file := range map[string]*template.Template{rbacPath: rbac, rbacNamespacePath: rbacNamespace} {
+		var want bytes.Buffer
+		if err := file.Execute(&want, map[string][]rule{"Namespaced": namespaced, "Cluster": cluster, "Namespaces": namespaces}); err != nil {
 			t.Fatal(err)
 		}
-	}
-	got, err := os.ReadFile(rbacPath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff(want.String(), string(got)); diff != "" {
-		t.Errorf("examples/rbac.yaml is not what the markers say; run make update (-want +got):\n%s", diff)
+		if *update {
+			if err := os.WriteFile(path, want.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := gocmp.Diff(want.String(), string(got)); diff != "" {
+			t.Errorf("%s is not what the markers say; run make update (-want +got):\n%s", path, diff)
+		}
 	}
 }
 
@@ -54,7 +59,7 @@ const rightsPath = "rights.go"
 
 // What the driver asks about itself is the same list.
 func TestRightsAreWhatTheCallsNeed(t *testing.T) {
-	namespaced, cluster := rules(t)
+	namespaced, cluster, _ := rules(t)
 	var want bytes.Buffer
 	if err := rightsTable.Execute(&want, map[string][]rule{"Namespaced": namespaced, "Cluster": cluster}); err != nil {
 		t.Fatal(err)
@@ -75,7 +80,7 @@ func TestRightsAreWhatTheCallsNeed(t *testing.T) {
 
 // Every request has a marker in the lines above it, or the role would lack it.
 func TestEveryCallHasAMarker(t *testing.T) {
-	call := regexp.MustCompile(`[^1]\.Resource\("`)
+	call := regexp.MustCompile(`[^1]\.Resource\("|"/apis/`)
 	calls := 0
 	eachFile(t, func(path, text string) {
 		lines := strings.Split(text, "\n")
@@ -96,7 +101,9 @@ func TestEveryCallHasAMarker(t *testing.T) {
 
 var marker = regexp.MustCompile(`(?m)^\s*// rbac: (\S+) (.+)$`)
 
-func rules(t *testing.T) (namespaced, cluster []rule) {
+// rules are those within the job's namespace, those about the whole cluster,
+// and those that only namespace_per_job needs.
+func rules(t *testing.T) (namespaced, cluster, namespaces []rule) {
 	t.Helper()
 	verbs := map[string][]string{}
 	eachFile(t, func(_, text string) {
@@ -109,16 +116,19 @@ func rules(t *testing.T) (namespaced, cluster []rule) {
 		// As RESOURCE, or RESOURCE.GROUP outside the core's.
 		name, group, _ := strings.Cut(resource, ".")
 		r := rule{group, name, slices.Compact(list)}
-		if slices.Contains(clusterScoped, resource) {
+		switch {
+		case resource == "namespaces":
+			namespaces = append(namespaces, r)
+		case slices.Contains(clusterScoped, resource):
 			cluster = append(cluster, r)
-		} else {
+		default:
 			namespaced = append(namespaced, r)
 		}
 	}
 	byName := func(a, b rule) int { return cmp.Compare(a.Resource, b.Resource) }
 	slices.SortFunc(namespaced, byName)
 	slices.SortFunc(cluster, byName)
-	return namespaced, cluster
+	return namespaced, cluster, namespaces
 }
 
 func eachFile(t *testing.T, see func(path, text string)) {
@@ -195,6 +205,76 @@ roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: ClusterRole
   name: tenant-executor-nodes
+subjects:
+- apiGroup: rbac.authorization.k8s.io
+  kind: Group
+  name: tenant-executor
+---
+# The events of nodes are in the namespace "default".
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: tenant-executor-node-events
+  namespace: default
+rules:
+- apiGroups: [""]
+  resources: [events]
+  verbs: [list]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: tenant-executor-node-events
+  namespace: default
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: tenant-executor-node-events
+subjects:
+- apiGroup: rbac.authorization.k8s.io
+  kind: Group
+  name: tenant-executor
+`))
+
+var rbacNamespace = template.Must(template.New("namespaces").Funcs(template.FuncMap{"join": func(list []string) string {
+	return strings.Join(list, ", ")
+}}).Parse(`# What namespace_per_job needs beside rbac.yaml: namespaces are made and deleted,
+# and the rights on jobs hold in all of them. The driver can then delete any
+# namespace of the cluster and read every Secret's name: give it a cluster that
+# runs jobs and nothing else. Made from the "rbac:" markers in kube; "make
+# update" writes it again.
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: tenant-executor-namespaces
+rules:
+{{- range .Namespaces}}
+- apiGroups: ["{{.Group}}"]
+  resources: [{{.Resource}}]
+  verbs: [{{join .Verbs}}]
+{{- end}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: tenant-executor-namespaces
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: tenant-executor-namespaces
+subjects:
+- apiGroup: rbac.authorization.k8s.io
+  kind: Group
+  name: tenant-executor
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: tenant-executor-jobs-everywhere
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: tenant-executor-jobs
 subjects:
 - apiGroup: rbac.authorization.k8s.io
   kind: Group

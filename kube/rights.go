@@ -7,6 +7,8 @@ func Rights() []Right {
 	return []Right{
 		{Verb: "get", Resource: "nodes", ClusterWide: true},
 		{Verb: "list", Resource: "nodes", ClusterWide: true},
+		{Verb: "list", Resource: "events"},
+		{Verb: "create", Group: "policy", Resource: "poddisruptionbudgets"},
 		{Verb: "create", Resource: "pods"},
 		{Verb: "delete", Resource: "pods"},
 		{Verb: "get", Resource: "pods"},
@@ -14,9 +16,13 @@ func Rights() []Right {
 		{Verb: "patch", Resource: "pods"},
 		{Verb: "watch", Resource: "pods"},
 		{Verb: "create", Resource: "pods/exec"},
+		{Verb: "get", Resource: "pods/exec"},
+		{Verb: "get", Resource: "pods/log"},
 		{Verb: "create", Resource: "secrets"},
 		{Verb: "delete", Resource: "secrets"},
+		{Verb: "get", Resource: "secrets"},
 		{Verb: "list", Resource: "secrets"},
 		{Verb: "patch", Resource: "secrets"},
+		{Verb: "get", Resource: "serviceaccounts"},
 	}
 }

@@ -3,6 +3,7 @@ package stages
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -34,7 +35,7 @@ func (d *Driver) Attach(ctx context.Context, stage string, out io.Writer) error 
 
 	following, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go d.guard(following, cancel, ref, s.Container)
+	go d.guard(following, cancel, ref, s.Container, nil)
 	status, err := d.follower().Run(following, s, nil)
 	switch {
 	case ctx.Err() != nil:
@@ -87,24 +88,35 @@ func orNone(names []string) string {
 func (d *Driver) listStages(ctx context.Context, ref pods.Ref, container job.Container) ([]agent.Entry, error) {
 	var out, stderr bytes.Buffer
 	var code int
-	err := cluster.RetryIf(ctx, requestBudget, func(err error) bool { return d.mayReachLater(ctx, err) }, func(ctx context.Context) (err error) {
+	var entries []agent.Entry
+	again := func(err error) bool {
+		var lost *stream.LostError
+		return d.mayReachLater(ctx, err) || errors.As(err, &lost)
+	}
+	err := cluster.RetryIf(ctx, requestBudget, again, func(ctx context.Context) (err error) {
 		out.Reset()
+		stderr.Reset()
 		code, err = d.runner.Run(ctx, stream.Command{
 			Namespace: ref.Namespace, Pod: ref.Name, Container: string(container),
 			Args:   []string{podAgent, agent.VerbList, stagesFolder(container)},
 			Stdout: &out, Stderr: &stderr,
 		})
+		if err != nil || code != 0 {
+			return err
+		}
+		if entries, err = agent.ParseList(out.String()); errors.Is(err, agent.ErrCutOff) {
+			return &stream.LostError{Err: err}
+		}
 		return err
 	})
-	if err == nil && code != 0 {
+	var lost *stream.LostError
+	switch {
+	case err == nil && code != 0:
 		err = fmt.Errorf("listing stages ended with exit code %d: %s", code, strings.TrimSpace(stderr.String()))
+	case errors.As(err, &lost):
+		return nil, failure.Wrap(failure.ConnectionLost, err, "the job's Pod %s", ref)
+	case err == nil:
+		return entries, nil
 	}
-	if err != nil {
-		return nil, d.execFailure(ctx, ref, err)
-	}
-	entries, err := agent.ParseList(out.String())
-	if err != nil {
-		return nil, failure.Wrap(failure.Internal, err, "the list of stages in container %s", container)
-	}
-	return entries, nil
+	return nil, d.execFailure(ctx, ref, err)
 }

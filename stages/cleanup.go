@@ -13,10 +13,18 @@ import (
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
-// quickGrace is how long the processes of a deleted Pod have to end. The
-// keeper ends at once, so nothing is gained by more; with none at all the Pod
-// would vanish while its processes still hold the node.
+// quickGrace is how long the processes of a deleted Pod have to end unless
+// settings say otherwise. The keeper ends at once, so nothing is gained by more;
+// with none at all the Pod would vanish while its processes still hold the node.
 const quickGrace = time.Second
+
+// grace is how long the processes of a deleted Pod have to end.
+func (d *Driver) grace() time.Duration {
+	if seconds := d.settings.Kubernetes.CleanupGrace; seconds != nil {
+		return time.Duration(*seconds) * time.Second
+	}
+	return quickGrace
+}
 
 // Cleanup deletes every Pod of the job, of whichever attempt. It needs nothing
 // of the earlier stages, may be called again, and does not wait for the Pods'
@@ -27,9 +35,18 @@ const quickGrace = time.Second
 // turn it does what others could not.
 func (d *Driver) Cleanup(ctx context.Context) error {
 	d.warnOfExpiry()
+	d.warnOfOrigin()
 	limited, cancel := context.WithTimeout(ctx, d.settings.Cleanup.Timeout.Value())
 	defer cancel()
+	if d.holdFailed(limited) {
+		d.forget()
+		d.undoOthers(ctx)
+		return nil
+	}
 	ended, err := d.deletePods(limited)
+	if err == nil {
+		err = d.deleteNamespace(limited)
+	}
 	if err != nil {
 		d.remember()
 		return err
@@ -49,7 +66,9 @@ func (d *Driver) undoOthers(ctx context.Context) {
 // deletePods deletes the job's Pods. It gives one whose node is well, if there
 // is one: the node could serve the next job.
 func (d *Driver) deletePods(ctx context.Context) (ended *corev1.Pod, err error) {
-	list, err := d.pods.List(ctx, d.settings.Kubernetes.Namespace, pod.Selector(d.job))
+	list, err := listAcross(d.reach(), func(namespace string) ([]corev1.Pod, error) {
+		return d.pods.List(ctx, namespace, pod.Selector(d.job))
+	})
 	if err != nil {
 		return nil, d.requestFailure(err)
 	}
@@ -85,7 +104,7 @@ func (d *Driver) remove(ctx context.Context, found *corev1.Pod) (well bool, err 
 	if found.DeletionTimestamp != nil {
 		return well, nil
 	}
-	return well, d.pods.Delete(ctx, ref, quickGrace)
+	return well, d.pods.Delete(ctx, ref, d.grace())
 }
 
 // lost says whether a node counts as lost: it is gone, or has not been ready

@@ -10,6 +10,7 @@ import (
 	"gitlab.com/gitlab-org/gitlab-runner/executors/custom/api"
 
 	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/pod"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 )
 
@@ -21,7 +22,9 @@ const driverName = "tenant-executor"
 type ConfigParts struct {
 	Settings settings.Settings
 	Job      job.Job
-	Version  string
+	// Variables are the job's.
+	Variables job.Environment
+	Version   string
 	// Hostname is this host's name, which the runner shows in the job log.
 	Hostname string
 	// Random makes the attempt's name.
@@ -37,7 +40,11 @@ func Config(p ConfigParts, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	name, shared := driverName, false
+	shared, err := pod.SharedBuilds(p.Settings.Kubernetes, p.Variables, p.Settings.Job.BuildsDir)
+	if err != nil {
+		return err
+	}
+	name := driverName
 	answer := api.ConfigExecOutput{
 		Driver:            &api.DriverInfo{Name: &name, Version: &p.Version},
 		Hostname:          &p.Hostname,

@@ -14,16 +14,26 @@ import (
 // there, and so go with it. Where the Pod cannot be made they go at once; a
 // driver that dies in between leaves them to a sweep.
 func (d *Driver) create(ctx context.Context, plan pod.Objects) (*corev1.Pod, error) {
-	d.takeWarm(ctx)
 	made := objects.NewClient(d.cluster, requestBudget)
+	if plan.Namespace != nil {
+		if err := d.createNamespace(ctx, made, plan.Namespace); err != nil {
+			return nil, err
+		}
+	}
+	if err := d.checkNeeds(ctx, plan); err != nil {
+		return nil, err
+	}
+	d.takeWarm(ctx)
 	for _, secret := range plan.Secrets {
 		if err := made.CreateSecret(ctx, secret); err != nil {
 			d.dropSecrets(ctx, made, plan)
 			return nil, d.createFailure(err)
 		}
 	}
-	created, err := d.pods.Create(ctx, plan.Pod, func(found *corev1.Pod) bool {
-		return found.Labels[pod.LabelJob] == plan.Pod.Labels[pod.LabelJob] && found.Labels[pod.LabelAttempt] == plan.Pod.Labels[pod.LabelAttempt]
+	created, err := d.inNamespace(ctx, func(ctx context.Context) (*corev1.Pod, error) {
+		return d.pods.Create(ctx, plan.Pod, func(found *corev1.Pod) bool {
+			return found.Labels[pod.LabelJob] == plan.Pod.Labels[pod.LabelJob] && found.Labels[pod.LabelAttempt] == plan.Pod.Labels[pod.LabelAttempt]
+		})
 	})
 	if err != nil {
 		d.dropSecrets(ctx, made, plan)
@@ -32,6 +42,12 @@ func (d *Driver) create(ctx context.Context, plan pod.Objects) (*corev1.Pod, err
 	for _, secret := range plan.Secrets {
 		if err := made.OwnSecret(ctx, secret.Namespace, secret.Name, created); err != nil {
 			d.log.Warn("Secret %s does not go with the job's Pod, so it stays until a sweep finds it: %v", secret.Name, err)
+		}
+	}
+	d.checkRank(ctx, created)
+	if plan.Budget != nil {
+		if err := made.CreateBudget(ctx, plan.Budget, created); err != nil {
+			return nil, d.createFailure(err)
 		}
 	}
 	return created, nil

@@ -11,6 +11,8 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/executor/overwrite"
+	"github.com/socialweb-computer/tenant-executor/executor/pod"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/kube/capacity"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
@@ -39,17 +41,28 @@ type Driver struct {
 	stateErr error
 	// history is what was seen of the cluster before.
 	history history
+	// asked is what the job has overwritten of the operator's settings; the
+	// settings above have it in them.
+	asked overwrites
+	// origin is the runner's configuration, nil where nothing is inherited.
+	origin *Origin
 
 	cluster *cluster.Client
 	pods    *pods.Client
 	nodes   *capacity.Nodes
 	pool    *capacity.Pool
 	runner  *stream.Runner
+
+	// target is the Pod that a person means, where there is no job.
+	target Target
 }
 
 // Parts are what a Driver is made of.
 type Parts struct {
 	Settings settings.Settings
+	// Origin is where some of the settings come from, nil for the driver's own
+	// file alone.
+	Origin *Origin
 	// Find says where the cluster is; it may move while a stage runs.
 	Find cluster.Find
 	// State is the folder on this host, nil where there is none, for the reason
@@ -80,6 +93,11 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 		// A name of another job, left in the environment of a shell.
 		hint = ""
 	}
+	asked := overwrites{operators: p.Settings.Kubernetes}
+	asked.result, asked.refused = overwrite.Apply(p.Settings.Kubernetes, p.Variables)
+	p.Settings.Kubernetes = asked.result.Settings
+	// From here on the namespace is the job's.
+	p.Settings.Kubernetes.Namespace = pod.Namespace(p.Settings.Kubernetes, p.Job)
 	return &Driver{
 		settings:  p.Settings,
 		job:       p.Job,
@@ -95,7 +113,9 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 		pods:      pods.NewClient(c, requestBudget),
 		nodes:     capacity.NewNodes(c, requestBudget),
 		pool:      newPool(c, p.Settings, p.Clock),
-		runner:    stream.NewRunner(c),
+		runner:    stream.NewRunner(c, stream.Transport(p.Settings.Cluster.Transport)),
+		asked:     asked,
+		origin:    p.Origin,
 	}, nil
 }
 

@@ -17,7 +17,7 @@ import (
 // when either is lost. The stream does not tell: the connection to a node that
 // dies silently stays open without a word, and the Pod's phase stays Running.
 // It begins after the first interval, so that short stages cost no request.
-func (d *Driver) guard(ctx context.Context, end context.CancelCauseFunc, ref pods.Ref, container string) {
+func (d *Driver) guard(ctx context.Context, end context.CancelCauseFunc, ref pods.Ref, container string, services *attendance) {
 	watch := nodeWatch{clock: d.clock, limit: d.settings.Run.NodeLost.Value()}
 	for {
 		select {
@@ -25,7 +25,7 @@ func (d *Driver) guard(ctx context.Context, end context.CancelCauseFunc, ref pod
 			return
 		case <-d.clock.After(d.settings.Run.Poll.Value()):
 		}
-		if err := d.look(ctx, &ref, container, &watch); err != nil {
+		if err := d.look(ctx, &ref, container, &watch, services); err != nil {
 			end(err)
 			return
 		}
@@ -34,7 +34,7 @@ func (d *Driver) guard(ctx context.Context, end context.CancelCauseFunc, ref pod
 
 // look reads the Pod and its node once. What cannot be read says nothing: the
 // apiserver may be restarting, and the stage goes on meanwhile.
-func (d *Driver) look(ctx context.Context, ref *pods.Ref, container string, watch *nodeWatch) error {
+func (d *Driver) look(ctx context.Context, ref *pods.Ref, container string, watch *nodeWatch, services *attendance) error {
 	limited, cancel := context.WithTimeout(ctx, lookBudget)
 	defer cancel()
 	found, err := d.pods.Get(limited, *ref)
@@ -50,6 +50,7 @@ func (d *Driver) look(ctx context.Context, ref *pods.Ref, container string, watc
 	if loss := lossOf(found, container); loss != nil {
 		return loss
 	}
+	services.look(ctx, found)
 	health, err := d.nodes.Health(limited, found.Spec.NodeName)
 	if err != nil {
 		return nil

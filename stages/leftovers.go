@@ -27,19 +27,22 @@ type leftovers struct {
 	host    Host
 	state   *state.Folder
 	// runner is the runner's short token.
-	runner, namespace string
+	runner string
+	reach  *reach
 }
 
 func (d *Driver) leftovers(host Host) *leftovers {
 	return &leftovers{
 		cluster: d.cluster, pods: d.pods, nodes: d.nodes, reap: reap.NewClient(d.cluster, requestBudget),
-		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, namespace: d.settings.Kubernetes.Namespace,
+		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, reach: d.reach().withChosen(d.state, d.clock.Now()),
 	}
 }
 
 // list gives the Pods of the runner.
 func (l *leftovers) list(ctx context.Context) ([]corev1.Pod, error) {
-	return l.pods.List(ctx, l.namespace, pod.RunnerSelector(l.runner))
+	return listAcross(l.reach, func(namespace string) ([]corev1.Pod, error) {
+		return l.pods.List(ctx, namespace, pod.RunnerSelector(l.runner))
+	})
 }
 
 // rules judge by the driver's labels and annotations. Nodes that decide are
@@ -50,6 +53,7 @@ func (l *leftovers) rules(ctx context.Context) reap.Rules {
 		Now:     l.clock.Now(),
 		Group:   pod.LabelJob,
 		Expires: pod.AnnotationExpires,
+		Held:    pod.AnnotationHeld,
 		Life:    l.life,
 		Node: func(name string) reap.Node {
 			if _, known := seen[name]; !known {
@@ -111,7 +115,12 @@ func (l *leftovers) ofUndone(ctx context.Context, u state.Undone) ([]reap.Leftov
 	if err != nil || !l.state.HasUndone(u) {
 		return nil, err
 	}
-	return l.rules(ctx).All(list, reap.Undone), nil
+	left := l.rules(ctx).All(list, reap.Undone)
+	if !l.reach.perJob {
+		return left, nil
+	}
+	home, err := l.home(ctx, u)
+	return append(left, home...), err
 }
 
 // undo does cleanups that could not be done before, most of them at most, and

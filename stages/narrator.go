@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
@@ -74,7 +76,7 @@ func (n *narrator) say(inPhase time.Duration, format string, args ...any) {
 func (n *narrator) waitForNode(ctx context.Context, state pods.State, waited time.Duration) {
 	limited, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	o, err := n.driver.nodes.Outlook(limited, n.driver.settings.Kubernetes.Namespace, pod.SelectorAll(), n.self)
+	o, err := n.outlook(limited)
 	if err != nil {
 		n.say(waited, "Waiting for a node: %s", state.Detail)
 		return
@@ -95,6 +97,19 @@ func (n *narrator) waitForNode(ctx context.Context, state pods.State, waited tim
 	default:
 		n.say(waited, "Waiting for a node: %s, one boots%s%s", there(o, g), place(o, 2), n.boots(waited))
 	}
+}
+
+// outlook looks at the job Pods of all namespaces where jobs may be in others,
+// and the driver may look there.
+func (n *narrator) outlook(ctx context.Context) (capacity.Outlook, error) {
+	d := n.driver
+	if d.reach().more {
+		o, err := d.nodes.Outlook(ctx, metav1.NamespaceAll, pod.SelectorAll(), n.self)
+		if !apierrors.IsForbidden(err) {
+			return o, err
+		}
+	}
+	return d.nodes.Outlook(ctx, d.settings.Kubernetes.Namespace, pod.SelectorAll(), n.self)
 }
 
 // there is which nodes there are while one boots.

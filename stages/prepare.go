@@ -3,6 +3,8 @@ package stages
 import (
 	"context"
 	"errors"
+	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -24,6 +26,9 @@ const abortBudget = 10 * time.Second
 
 // Prepare makes the job's Pod and waits until stages can run in it.
 func (d *Driver) Prepare(ctx context.Context) error {
+	if d.asked.refused != nil {
+		return d.asked.refused
+	}
 	host := d.host()
 	plan, err := d.plan(host)
 	if err != nil {
@@ -36,10 +41,16 @@ func (d *Driver) Prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, note := range objects.Notes {
+		d.log.Warn("%s", note)
+	}
 	d.log.Info("Using tenant cluster %s, namespace %s, image %s",
 		strings.TrimPrefix(d.cluster.URL(), "https://"), objects.Pod.Namespace, objects.Pod.Spec.Containers[0].Image)
+	d.tellOverwrites()
+	d.noteNamespace()
 
 	d.tidy(ctx, host)
+	plan.Logins = d.logins(ctx, objects.Images())
 	err = d.makePod(ctx, plan)
 	if ctx.Err() != nil {
 		d.abandon(ctx)
@@ -58,25 +69,28 @@ func (d *Driver) plan(host Host) (pod.Plan, error) {
 		}
 	}
 	return pod.Plan{
-		Job:       d.job,
-		Settings:  d.settings.Kubernetes,
-		Variables: d.variables,
-		BuildsDir: d.settings.Job.BuildsDir,
-		CacheDir:  d.settings.Job.CacheDir,
-		Attempt:   attempt,
-		Keeper:    keeperCommand(),
-		Folder:    podFolder,
-		Wait:      d.settings.Wait.Node.Value() + d.settings.Wait.Start.Value() + d.settings.Wait.Reach.Value(),
-		Owner:     host.annotation(),
-		Now:       d.clock.Now(),
+		Job:        d.job,
+		Settings:   d.settings.Kubernetes,
+		Variables:  d.variables,
+		BuildsDir:  d.settings.Job.BuildsDir,
+		CacheDir:   d.settings.Job.CacheDir,
+		Attempt:    attempt,
+		Keeper:     keeperCommand(),
+		Folder:     podFolder,
+		KeeperMark: keeperMark(job.Build),
+		HostArch:   runtime.GOARCH,
+		Wait:       d.settings.Wait.Node.Value() + d.settings.Wait.Start.Value() + d.settings.Wait.Reach.Value() + d.settings.Wait.Services.Value(),
+		Owner:      host.annotation(),
+		Now:        d.clock.Now(),
+		ReadFile:   os.ReadFile,
 	}, nil
 }
 
 // start waits until the Pod runs and can be reached, and readies it.
-func (d *Driver) start(ctx context.Context, created *corev1.Pod) error {
+func (d *Driver) start(ctx context.Context, created *corev1.Pod, pull func(container string) time.Duration) error {
 	ctx, cancel := d.withNode(ctx, pods.RefTo(created))
 	defer cancel(errNodeWatched)
-	err := d.startWatched(ctx, created)
+	err := d.startWatched(ctx, created, pull)
 	var lost *failure.Failure
 	if errors.As(context.Cause(ctx), &lost) {
 		return lost
@@ -84,20 +98,26 @@ func (d *Driver) start(ctx context.Context, created *corev1.Pod) error {
 	return err
 }
 
-func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod) error {
-	budgets := pods.Budgets{Node: d.settings.Wait.Node.Value(), Start: d.settings.Wait.Start.Value()}
-	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, d.narrator(created))
+func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull func(container string) time.Duration) error {
+	budgets := pods.Budgets{Node: d.settings.Wait.Node.Value(), Start: d.settings.Wait.Start.Value(), Pull: pull}
+	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, d.narrator(created), stageContainers()...)
 	if err != nil {
-		return d.awaitFailure(err)
+		return d.awaitFailure(ctx, err)
 	}
 	d.noteBoot(ctx, running, timing.Node)
 	from := d.clock.Now()
-	if err := d.setup(ctx, pods.RefTo(running)); err != nil {
+	if err := d.setup(ctx, running); err != nil {
+		return err
+	}
+	if err := d.tellUser(ctx, pods.RefTo(running)); err != nil {
 		return err
 	}
 	d.log.Info("Pod %s runs on node %s (waited %s for the node, %s for the start, %s until it was reached)",
 		running.Name, running.Spec.NodeName,
 		joblog.Duration(timing.Node), joblog.Duration(timing.Start), joblog.Duration(d.clock.Now().Sub(from)))
+	if err := d.awaitServices(ctx, running); err != nil {
+		return err
+	}
 	// Last, since the end of the placeholder is work for the job's node.
 	d.releaseWarm(ctx)
 	return nil
@@ -141,10 +161,14 @@ func (d *Driver) createFailure(err error) error {
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
+	case apierrors.IsNotFound(err) && d.choseNamespace():
+		return d.namespaceFailure(err)
 	case apierrors.IsNotFound(err):
 		return failure.Wrap(failure.Settings, err, "namespace %s", d.settings.Kubernetes.Namespace)
 	case apierrors.IsForbidden(err) && errors.As(err, &status) && mentionsPolicy(status.Status().Message):
 		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
+	case apierrors.IsForbidden(err) && d.choseNamespace():
+		return d.namespaceFailure(err)
 	}
 	return d.requestFailure(err)
 }
@@ -161,7 +185,7 @@ func mentionsPolicy(message string) bool {
 }
 
 // awaitFailure says why the Pod does not run.
-func (d *Driver) awaitFailure(err error) error {
+func (d *Driver) awaitFailure(ctx context.Context, err error) error {
 	var timeout *pods.PhaseTimeoutError
 	var container *pods.ContainerError
 	var failed *pods.FailedError
@@ -172,6 +196,12 @@ func (d *Driver) awaitFailure(err error) error {
 	case errors.As(err, &timeout):
 		return failure.Wrap(failure.StartTimeout, err, "the job's Pod on node %s", timeout.State.Node)
 	case errors.As(err, &container):
+		if f := d.pullFailure(ctx, container); f != nil {
+			return f
+		}
+		if f := endedEarly(container.Problem); f != nil {
+			return f
+		}
 		return containerFailure(container.Problem)
 	case errors.As(err, &failed), errors.As(err, &gone):
 		return failure.Wrap(failure.PodLost, err, "the job's Pod")
@@ -182,17 +212,23 @@ func (d *Driver) awaitFailure(err error) error {
 // containerFailure is the failure that a container's problem means.
 func containerFailure(p pods.Problem) error {
 	cause := map[pods.Kind]failure.Cause{
-		pods.PullDenied:   failure.ImagePull,
-		pods.NotStartable: failure.ImageUnusable,
-		pods.OutOfMemory:  failure.OutOfMemory,
+		pods.NotStartable:  failure.ImageUnusable,
+		pods.ImagePlatform: failure.ImagePlatform,
+		pods.OutOfMemory:   failure.OutOfMemory,
 	}[p.Kind]
 	switch {
 	case cause == "":
 		return failure.New(failure.PodLost, "container %s ended by itself: %s: %s", p.Container, p.Reason, p.Message)
 	case p.Container == string(job.Helper) && p.Kind != pods.OutOfMemory:
 		cause = failure.HelperUnusable
+	case p.Container != string(job.Build) && p.Kind == pods.NotStartable:
+		cause = failure.ServiceUnusable
 	}
-	f := failure.New(cause, "container %s with image %s: %s: %s", p.Container, p.Image, p.Reason, p.Message)
+	why := ""
+	if p.Kind == pods.ImagePlatform {
+		why = "the image is for other machines than the node: "
+	}
+	f := failure.New(cause, "container %s with image %s: %s%s: %s", p.Container, p.Image, why, p.Reason, p.Message)
 	if p.Kind == pods.OutOfMemory {
 		f.ExitCode = exitKilled
 	}

@@ -3,7 +3,10 @@ package stages
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
@@ -29,13 +32,15 @@ type ReapParts struct {
 	Runner string
 	Host   Host
 	Clock  pods.Clock
+	// Warn says what the result lacks.
+	Warn func(text string)
 	// DryRun only looks.
 	DryRun bool
 }
 
 // Leftover is something that Reap has found.
 type Leftover struct {
-	// Kind is Pod or Secret.
+	// Kind is Pod, Secret or Namespace.
 	Kind      string      `json:"kind"`
 	Namespace string      `json:"namespace"`
 	Name      string      `json:"name"`
@@ -60,9 +65,12 @@ func Reap(ctx context.Context, p ReapParts) ([]Leftover, error) {
 	l := &leftovers{
 		cluster: c, pods: pods.NewClient(c, requestBudget), nodes: capacity.NewNodes(c, requestBudget),
 		reap: reap.NewClient(c, requestBudget), clock: p.Clock, host: p.Host, state: p.State,
-		runner: p.Runner, namespace: p.Settings.Kubernetes.Namespace,
+		runner: p.Runner, reach: reachOf(p.Settings.Kubernetes, p.Settings.Kubernetes).withChosen(p.State, p.Clock.Now()),
 	}
 	found, err := l.all(ctx)
+	if l.reach.narrowed {
+		p.Warn("the driver may not list Pods and Secrets in all namespaces, so those that jobs have chosen are known by this host's memory alone: " + strings.Join(l.reach.known, ", "))
+	}
 	failed := []error{err}
 	var told []Leftover
 	for _, one := range found {
@@ -95,8 +103,8 @@ func tell(l reap.Leftover) Leftover {
 	}
 }
 
-// all finds everything: undone cleanups, Pods and Secrets, in this order.
-// Secrets are listed before the Pods by which they are judged.
+// all finds everything: undone cleanups, Pods, Secrets and namespaces, in this
+// order. The latter two are listed before the Pods by which they are judged.
 func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 	var found []reap.Leftover
 	var failed []error
@@ -114,7 +122,11 @@ func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 		add(more)
 		failed = append(failed, err)
 	}
-	secrets, err := l.reap.Secrets(ctx, l.namespace, pod.RunnerObjects(l.runner))
+	secrets, err := listAcross(l.reach, func(namespace string) ([]metav1.PartialObjectMetadata, error) {
+		return l.reap.Secrets(ctx, namespace, pod.RunnerObjects(l.runner))
+	})
+	failed = append(failed, err)
+	namespaces, err := l.ofJobs(ctx)
 	failed = append(failed, err)
 	list, err := l.list(ctx)
 	if err != nil {
@@ -123,6 +135,7 @@ func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 	rules := l.rules(ctx)
 	add(rules.Pods(list))
 	add(rules.Secrets(secrets, list))
+	add(rules.Namespaces(namespaces, list))
 	return found, errors.Join(failed...)
 }
 

@@ -10,17 +10,18 @@ import (
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
-// maxRemakes is how often prepare makes the Pod anew. A gateway that drops its
+// maxRemakes is how often prepare makes a lost Pod anew. A gateway that drops its
 // nodes while a Pod binds to one does so once; a cluster that loses Pod after
 // Pod has another trouble.
 const maxRemakes = 3
 
-// makePod makes the job's Pod and waits until it can be used. A Pod that is
+// makePod makes the job's Pod and waits until it can be used. A Pod whose image
+// cannot be pulled is made anew with the image's next pull policy. One that is
 // lost before anything ran in it, with its node or by itself, is made anew: the
 // idle hold of the gateway may end at the very moment a Pod binds to a node.
 // The runner would do the same by another attempt, of which it has three.
 func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
-	for ; ; plan.Remake++ {
+	for lost := 0; ; plan.Remake++ {
 		objects, err := plan.Build()
 		if err != nil {
 			return err
@@ -29,15 +30,18 @@ func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
 		if err != nil {
 			return err
 		}
-		err = d.start(ctx, created)
-		if err == nil || ctx.Err() != nil || plan.Remake == maxRemakes {
+		err = d.start(ctx, created, d.pullBudget(plan, objects.Pulls))
+		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		f := failure.Of(err)
-		if f.Cause != failure.PodLost && f.Cause != failure.NodeLost {
-			return err
+		if !d.nextPull(&plan, objects.Pulls, err) {
+			f := failure.Of(err)
+			if lost == maxRemakes || f.Cause != failure.PodLost && f.Cause != failure.NodeLost {
+				return err
+			}
+			lost++
+			d.log.Info("%s. Nothing has run yet, so the Pod is made anew.", strings.TrimSuffix(f.Error(), "."))
 		}
-		d.log.Info("%s. Nothing has run yet, so the Pod is made anew.", strings.TrimSuffix(f.Error(), "."))
 		if _, err := d.remove(ctx, created); err != nil {
 			return d.requestFailure(err)
 		}

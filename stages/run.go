@@ -44,11 +44,13 @@ func (d *Driver) Run(ctx context.Context, script []byte, stage string, out io.Wr
 		s.Script = []byte{}
 	}
 	if container == job.Helper {
+		s.Path = podFolder + "/bin"
+	}
+	if container == job.Helper && !pod.Flag(d.variables, pod.FlagNoUmask) {
 		// What the helper checks out has to be writable for whichever user the
 		// job's image has, as with the kubernetes executor
 		// (gitlab-runner-build of the helper image).
 		s.Umask = 0
-		s.Path = podFolder + "/bin"
 	}
 	err = d.follow(ctx, ref, s, hurry)
 	if other, found := d.remadePod(ctx, ref, err); found {
@@ -77,6 +79,9 @@ func (d *Driver) remadePod(ctx context.Context, ref pods.Ref, err error) (pods.R
 
 // findPod is the Pod of this job: by the name that config chose, or by label.
 func (d *Driver) findPod(ctx context.Context) (pods.Ref, error) {
+	if d.target.Name != "" {
+		return d.findTarget(ctx)
+	}
 	if d.hint != "" {
 		return pods.Ref{Namespace: d.settings.Kubernetes.Namespace, Name: d.hint}, nil
 	}
@@ -119,14 +124,21 @@ func (d *Driver) follow(ctx context.Context, ref pods.Ref, s stream.Stage, hurry
 	defer cancel(nil)
 	stop := make(chan time.Duration)
 	done := make(chan stageEnd, 1)
+	var services *attendance
+	services, s.Output = d.attend(following, ref, s.Output)
 	go func() {
 		status, err := d.follower().Run(following, s, stop)
 		done <- stageEnd{status, err}
 	}()
-	go d.guard(following, cancel, ref, s.Container)
+	go d.guard(following, cancel, ref, s.Container, services)
 	go d.stopOn(ctx, following, stop, hurry, cancel)
 
 	r := d.awaitEnd(following, done)
+	limit := lookBudget
+	if r.err != nil || ctx.Err() != nil {
+		limit = letGo // the cluster may be gone, or the runner waits
+	}
+	services.end(following, limit)
 	switch {
 	case ctx.Err() != nil && r.err != nil:
 		return failure.Wrap(failure.Cancelled, r.err, "the runner ended the stage; it is not known whether the script's processes have ended")

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
@@ -23,7 +25,8 @@ import (
 // that has just joined may not be reachable yet although its Pods run (k3s
 // opens its tunnel later), so it is tried until the budget for that is used up;
 // stages then find the way open.
-func (d *Driver) setup(ctx context.Context, ref pods.Ref) error {
+func (d *Driver) setup(ctx context.Context, running *corev1.Pod) error {
+	ref := pods.RefTo(running)
 	budget := d.settings.Wait.Reach.Value()
 	var code int
 	var talk *handshake
@@ -40,6 +43,9 @@ func (d *Driver) setup(ctx context.Context, ref pods.Ref) error {
 			Namespace: ref.Namespace, Pod: ref.Name, Container: string(job.Helper),
 			Args: setupCommand(), Stdin: talk.stdin, Stdout: talk, Stderr: &talk.stderr,
 		})
+		if err == nil && code == 0 && !talk.ready() {
+			err = &stream.LostError{}
+		}
 		return err
 	})
 	switch {
@@ -51,11 +57,21 @@ func (d *Driver) setup(ctx context.Context, ref pods.Ref) error {
 		return d.execFailure(ctx, ref, err)
 	case code == setupLacksHelper:
 		return failure.New(failure.HelperUnusable,
-			"the helper image %s has neither gitlab-runner nor gitlab-runner-helper, so artifacts and caches would be lost", d.settings.Kubernetes.HelperImage)
+			"the helper image %s has neither gitlab-runner nor gitlab-runner-helper, so artifacts and caches would be lost", imageOf(running, job.Helper))
 	case code != 0:
 		return failure.New(failure.HelperUnusable, "readying the helper container ended with exit code %d: %s", code, strings.TrimSpace(talk.stderr.String()))
 	}
 	return nil
+}
+
+// imageOf is the image of one of the Pod's containers.
+func imageOf(p *corev1.Pod, container job.Container) string {
+	for _, c := range p.Spec.Containers {
+		if c.Name == string(container) {
+			return c.Image
+		}
+	}
+	return ""
 }
 
 // handshake is the driver's side of setup.sh: it hears which machine the node
@@ -108,6 +124,13 @@ func (h *handshake) failed() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.err
+}
+
+// ready says whether setup.sh has come to its end.
+func (h *handshake) ready() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err != nil || strings.HasSuffix(h.heard.String(), "\nready\n")
 }
 
 // end lets go of an answer that nobody takes.

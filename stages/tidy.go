@@ -41,11 +41,13 @@ func (d *Driver) tidy(ctx context.Context, host Host) {
 	left := d.leftovers(host)
 	limited, cancel := context.WithTimeout(ctx, sweepBudget)
 	defer cancel()
+	namespaces, _ := left.ofJobs(limited) // another prepare sees them as well
 	list, err := left.list(limited)
 	if err != nil {
 		return // what follows meets the same error, and tells it
 	}
 	ending := d.sweep(limited, left, list)
+	d.sweepNamespaces(limited, left, namespaces, list)
 	left.undo(limited, undoneAtOnce)
 	cancel()
 	if len(ending) > 0 {

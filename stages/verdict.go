@@ -116,10 +116,14 @@ func (d *Driver) podFailure(ctx context.Context, ref pods.Ref, container string)
 // lossOf says what is the matter with a Pod in which a stage runs; nil if
 // nothing is.
 func lossOf(found *corev1.Pod, container string) error {
-	state := pods.StateOf(found)
+	state := pods.StateOf(found, stageContainers()...)
 	name := found.Namespace + "/" + found.Name
 	for _, p := range state.Problems {
-		if p.Container == container && p.Kind == pods.OutOfMemory {
+		switch {
+		case p.Container == container && p.Kind == pods.OutOfMemory:
+			return containerFailure(p)
+		case p.Kind == pods.ImagePlatform:
+			// Such a container runs for a moment, so that it counted as started.
 			return containerFailure(p)
 		}
 	}

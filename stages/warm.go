@@ -39,6 +39,7 @@ func newPool(c *cluster.Client, s settings.Settings, clock pods.Clock) *capacity
 		PullSecrets:   s.Warm.PausePodImagePullSecrets,
 		PriorityClass: s.Warm.PausePodPriorityClass,
 		NodeSelector:  s.Kubernetes.NodeSelector,
+		Tolerations:   pod.Tolerations(s.Kubernetes.NodeTolerations),
 	})
 }
 
@@ -51,6 +52,22 @@ func (d *Driver) takeWarm(ctx context.Context) {
 	defer cancel()
 	if _, err := d.pool.Take(ctx); err != nil {
 		d.log.Warn("A node that was held for a job could not be taken: %v", err)
+	}
+}
+
+// checkRank warns of placeholders that may take a job's node away. Both
+// priorities are what the cluster has made of the classes' names.
+func (d *Driver) checkRank(ctx context.Context, created *corev1.Pod) {
+	named := d.settings.Warm.PausePodPriorityClass != "" || created.Spec.PriorityClassName != ""
+	if !d.settings.Warm.Used() || !named || created.Spec.Priority == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, warmBudget)
+	defer cancel()
+	name, priority, err := d.pool.Outranking(ctx, *created.Spec.Priority)
+	if err == nil && name != "" {
+		d.log.Warn("The job's Pod has the priority %d, less than placeholder %s with %d, which may take its node away. The operator has to set kubernetes.priority_class_name, or a lower warm.pause_pod_priority_class_name.",
+			*created.Spec.Priority, name, priority)
 	}
 }
 

@@ -43,6 +43,19 @@ func TestKilledSupervisor(t *testing.T) {
 				t.Errorf("the runner was handed %q", code)
 			}
 			h.expectStarts(1)
+			// The process of a plain exec that is killed is told like a script that
+			// ends with 137, or not at all.
+			var its *line
+			plain := h.startPlainExec(p, "echo step 1; exec sleep 1003", func(l *line) { its = l })
+			plain.stdout.waitFor(t, "step 1\n")
+			if err := syscall.Kill(<-plain.shell, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			if then(its); name == "connection stays" {
+				plain.expect("step 1\n", 137)
+			} else {
+				plain.expectLost("step 1\n.", 42)
+			}
 		})
 	}
 }
@@ -98,4 +111,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("%d connections, want 1", n)
 	}
 	h.expectStarts(1)
+	// A plain exec keeps nothing, and so does not mind: the script waits for its
+	// reader instead, and what it prints is gone with the connection.
+	h.plainExec(p, "seq 1 3000000; exit 42", nil).expect(numbers(3000000), 42)
 }

@@ -71,7 +71,8 @@ so that one stage can be tried on a job that runs.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configFile, "config", "", "configuration `FILE` (default $"+configVariable+", else "+settings.DefaultPath+")")
-	root.AddCommand(a.configCommand(), a.prepareCommand(), a.runCommand(), a.cleanupCommand(), a.attachCommand(), a.reapCommand(), a.warmCommand(), a.doctorCommand(), a.versionCommand())
+	root.AddCommand(a.configCommand(), a.prepareCommand(), a.runCommand(), a.cleanupCommand(), a.warmCommand(), a.migrateCommand(), a.doctorCommand(), a.versionCommand())
+	a.addHand(root)
 	return root
 }
 
@@ -92,26 +93,6 @@ func noArgs(c *cobra.Command, args []string) error {
 		return &usageError{fmt.Errorf("%s takes no arguments; it got %q%s", c.CommandPath(), strings.Join(args, " "), from)}
 	}
 	return nil
-}
-
-// settings reads the configuration file.
-func (a *app) settings() (settings.Settings, error) {
-	path := settings.DefaultPath
-	if named := a.environment[configVariable]; named != "" {
-		path = named
-	}
-	if a.configFile != "" {
-		path = a.configFile
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return settings.Settings{}, failure.Wrap(failure.Settings, err, "the configuration; name another file with --config or %s", configVariable)
-	}
-	s, err := settings.Parse(path, text)
-	if err != nil {
-		return settings.Settings{}, failure.Wrap(failure.Settings, err, "the configuration")
-	}
-	return s, nil
 }
 
 // job reads the job.
@@ -140,7 +121,7 @@ func (a *app) job() (job.Job, error) {
 // driver joins the settings and the job. Afresh has the cluster looked up anew;
 // other stages start with where it was last.
 func (a *app) driver(ctx context.Context, log joblog.Log, afresh bool) (*stages.Driver, error) {
-	s, err := a.settings()
+	s, origin, err := a.settingsAndOrigin()
 	if err != nil {
 		return nil, err
 	}
@@ -148,10 +129,14 @@ func (a *app) driver(ctx context.Context, log joblog.Log, afresh bool) (*stages.
 	if err != nil {
 		return nil, err
 	}
+	if err := a.trust(origin, j); err != nil {
+		return nil, err
+	}
 	// No job fails for want of the folder: a nil one remembers nothing.
 	folder, stateErr := state.Open(s.State.Dir)
 	return stages.New(ctx, stages.Parts{
 		Settings:  s,
+		Origin:    origin,
 		Find:      a.finder(folder, afresh).Find,
 		State:     folder,
 		StateErr:  stateErr,

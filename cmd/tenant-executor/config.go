@@ -20,12 +20,15 @@ prepare is to make. It does not talk to the cluster.`,
   tenant-executor config --config driver.toml --job job.json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := a.settings()
+			s, origin, err := a.settingsAndOrigin()
 			if err != nil {
 				return err
 			}
 			j, err := a.job()
 			if err != nil {
+				return err
+			}
+			if err := a.trust(origin, j); err != nil {
 				return err
 			}
 			host, err := os.Hostname()
@@ -35,7 +38,7 @@ prepare is to make. It does not talk to the cluster.`,
 			if c.Context().Err() != nil {
 				return failure.New(failure.Interrupted, "the runner ended config")
 			}
-			return stages.Config(stages.ConfigParts{Settings: s, Job: j, Version: version(), Hostname: host}, a.stdout)
+			return stages.Config(stages.ConfigParts{Settings: s, Job: j, Variables: a.environment, Version: version(), Hostname: host}, a.stdout)
 		},
 	})
 }

@@ -11,7 +11,9 @@ import (
 
 // The connection is cut a thousand times while two million lines come through,
 // each time after a number of bytes that chance decides, and in a way that it
-// decides too (less under the race detector). The seed is fixed, so that a failure can be seen again.
+// decides too (less under the race detector), half of it over each transport.
+// The seeds are fixed, so that a failure can be seen again. A plain exec is cut
+// in the same ways, once each.
 func TestThousandCuts(t *testing.T) {
 	t.Parallel()
 	const (
@@ -25,14 +27,15 @@ func TestThousandCuts(t *testing.T) {
 	want := sha256.Sum256([]byte(numbers(count)))
 	cuts := make(chan int, 2)
 	t.Run("at once", func(t *testing.T) {
-		for seed := range uint64(2) {
-			t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+		for seed, over := range []string{spdy, webSocket} {
+			t.Run(over, func(t *testing.T) {
 				t.Parallel()
 				h := newHarness(t)
+				h.settings["cluster.transport"] = over
 				p := h.play()
 				h.theJob()
 				h.env["TENANT_EXECUTOR_POD"] = h.server.Pods()[0].Name
-				chance := rand.New(rand.NewPCG(seed, seed))
+				chance := rand.New(rand.NewPCG(uint64(seed), uint64(seed)))
 				p.onLine(func(n int, l *line) {
 					if n <= most {
 						l.cutOut(chance.IntN(longest), quick[chance.IntN(len(quick))])
@@ -47,6 +50,10 @@ func TestThousandCuts(t *testing.T) {
 				}
 				h.expectStarts(1)
 				cuts <- p.connections() - 1
+				for range 5 {
+					at, way := chance.IntN(longest), quick[chance.IntN(len(quick))]
+					h.plainExec(p, "seq 1 30000; exit 42", func(l *line) { l.cutOut(at, way) }).expectLost(numbers(long), 42)
+				}
 			})
 		}
 	})

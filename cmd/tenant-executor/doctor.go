@@ -67,8 +67,8 @@ Checks:
   tenant-executor doctor --output json | jq -r '.checks[] | select(.state == "failure") | .check'`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if flags.output != formatTable && flags.output != formatJSON {
-				return &usageError{fmt.Errorf("--output is %q: use %s or %s", flags.output, formatTable, formatJSON)}
+			if flags.output != tableFormat && flags.output != jsonFormat {
+				return &usageError{fmt.Errorf("--output is %q: use %s or %s", flags.output, tableFormat, jsonFormat)}
 			}
 			if flags.gitlab != "" && !strings.HasPrefix(flags.gitlab, "https://") && !strings.HasPrefix(flags.gitlab, "http://") {
 				return &usageError{fmt.Errorf("--gitlab is %q: write GitLab's address, such as https://gitlab.example.com", flags.gitlab)}
@@ -76,7 +76,7 @@ Checks:
 			return a.doctor(c, flags)
 		},
 	}
-	c.Flags().StringVar(&flags.output, "output", formatTable, "`FORMAT` of the output: "+formatTable+" or "+formatJSON)
+	c.Flags().StringVar(&flags.output, "output", tableFormat, "`FORMAT` of the output: "+tableFormat+" or "+jsonFormat)
 	c.Flags().StringVar(&flags.runnerFile, "runner-config", "", "`FILE` with GitLab Runner's configuration (default "+doctor.DefaultRunnerConfig+", if it is there)")
 	c.Flags().StringVar(&a.runner, "runner", "", "short `TOKEN` of the runner (default all in its configuration that call the driver)")
 	c.Flags().BoolVar(&flags.probe, "probe", false, "make a Pod and look at it")
@@ -100,7 +100,7 @@ func (a *app) doctor(c *cobra.Command, flags doctorFlags) error {
 		file = doctor.DefaultRunnerConfig
 	}
 	told := screen.tell
-	if flags.output == formatJSON {
+	if flags.output == jsonFormat {
 		told = func(doctor.Finding) {}
 	}
 	report := doctor.Examine(c.Context(), doctor.Parts{
@@ -111,7 +111,7 @@ func (a *app) doctor(c *cobra.Command, flags doctorFlags) error {
 		Probe: flags.probe, GitLab: flags.gitlab, Log: joblog.New(plainUnlessTerminal(a.stderr, a.environment)),
 	}, told)
 	var err error
-	if flags.output == formatJSON {
+	if flags.output == jsonFormat {
 		err = writeReport(a, report)
 	} else {
 		err = screen.summary(report)

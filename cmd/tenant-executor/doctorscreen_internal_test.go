@@ -21,7 +21,7 @@ func findings() doctor.Report {
 	}}
 }
 
-func show(s *doctorScreen) string {
+func shown(s *doctorScreen) string {
 	r := findings()
 	for _, f := range r.Findings {
 		s.tell(f)
@@ -48,7 +48,7 @@ skipped  probe-pod           no --probe
 
 1 failed, 1 with a warning, 1 ok, 3 skipped
 `
-	if diff := cmp.Diff(want, show(newDoctorScreen(&bytes.Buffer{}, job.Environment{}))); diff != "" {
+	if diff := cmp.Diff(want, shown(newDoctorScreen(&bytes.Buffer{}, job.Environment{}))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -68,7 +68,7 @@ func TestDoctorScreenOfATerminal(t *testing.T) {
 		"\nPROBE\n" +
 		"\033[2mskipped \033[0m probe-pod           no --probe\n" +
 		"\n\033[1;31m1 failed\033[0m, \033[33m1 with a warning\033[0m, \033[32m1 ok\033[0m, \033[2m3 skipped\033[0m\n"
-	if diff := cmp.Diff(want, show(&doctorScreen{out: &bytes.Buffer{}, colours: true, width: 60})); diff != "" {
+	if diff := cmp.Diff(want, shown(&doctorScreen{out: &bytes.Buffer{}, colours: true, width: 60})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

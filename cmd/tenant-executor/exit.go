@@ -25,6 +25,7 @@ type process struct {
 	args           []string
 	env            []string
 	pid            int
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	// hurry is closed by the second signal to end; the first ends the context.
 	hurry <-chan struct{}

@@ -50,8 +50,10 @@ type harness struct {
 	server   *faultserver.Server
 	folder   string
 	settings map[string]string
-	job      map[string]any
-	env      map[string]string
+	// lists are settings that are lists.
+	lists map[string][]string
+	job   map[string]any
+	env   map[string]string
 }
 
 // newHarness is a job with an image, on a cluster whose one node takes Pods at
@@ -95,6 +97,7 @@ func newHarness(t *testing.T) *harness {
 		// The race detector would sleep for a second at the end of each stage.
 		"GORACE":                              "atexit_sleep_ms=0",
 		"TMPDIR":                              h.folder,
+		"HOME":                                h.folder,
 		"TENANT_EXECUTOR_CONFIG":              filepath.Join(h.folder, "driver.toml"),
 		"BUILD_FAILURE_EXIT_CODE":             fmt.Sprint(buildCode),
 		"SYSTEM_FAILURE_EXIT_CODE":            fmt.Sprint(systemCode),
@@ -120,17 +123,23 @@ func newHarness(t *testing.T) *harness {
 func (h *harness) config() string {
 	var b strings.Builder
 	last := ""
-	for _, path := range slices.Sorted(maps.Keys(h.settings)) {
+	written := map[string]string{}
+	for path, value := range h.settings {
+		written[path] = fmt.Sprintf("%q", value)
+		if value == "true" || path == "tenant.ceiling" {
+			written[path] = value
+		}
+	}
+	for path, list := range h.lists {
+		written[path] = strings.ReplaceAll(fmt.Sprintf("%q", list), `" "`, `", "`)
+	}
+	for _, path := range slices.Sorted(maps.Keys(written)) {
 		table, name, _ := strings.Cut(path, ".")
 		if table != last {
 			fmt.Fprintf(&b, "[%s]\n", table)
 			last = table
 		}
-		if h.settings[path] == "true" {
-			fmt.Fprintf(&b, "%s = true\n", name)
-			continue
-		}
-		fmt.Fprintf(&b, "%s = %q\n", name, h.settings[path])
+		fmt.Fprintf(&b, "%s = %s\n", name, written[path])
 	}
 	return b.String()
 }

@@ -502,12 +502,12 @@ func TestReapTable(t *testing.T) {
 	// A Pod's age is the one thing here that differs from run to run.
 	reap := func(args ...string) result {
 		got := h.stage(append([]string{"reap"}, args...)...)
-		got.stdout = regexp.MustCompile(`n1    \d+ s `).ReplaceAllString(got.stdout, "n1    0 s ")
+		got.stdout = regexp.MustCompile(`n1    \d+s +`).ReplaceAllString(got.stdout, "n1    0s   ")
 		return got
 	}
 	row := func(result string) string {
 		return "KIND  NAMESPACE  NAME  JOB  REASON       NODE  AGE  RESULT\n" +
-			"Pod   ci         dead  99   runner gone  n1    0 s  " + result + "\n"
+			"Pod   ci         dead  99   runner gone  n1    0s   " + result + "\n"
 	}
 	h.expect(reap("--dry-run"), 0, row("would be deleted"), "")
 	h.server.Fail(1, "delete", "pods", faultserver.AnswerStatus(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "a finalizer"))
@@ -544,7 +544,7 @@ func TestReapSaysWhatItNeeds(t *testing.T) {
 		want   string
 	}{
 		"no runner":      {func(h *harness) { delete(h.env, "CUSTOM_ENV_CI_RUNNER_SHORT_TOKEN") }, nil, "--runner is not set"},
-		"unknown output": {func(*harness) {}, []string{"--output", "yaml"}, `--output is "yaml": use table or json`},
+		"unknown output": {func(*harness) {}, []string{"--output", "xml"}, `--output is "xml": use table, json or yaml`},
 		"argument":       {func(*harness) {}, []string{"all"}, "takes no arguments"},
 		"no state folder": {func(h *harness) { h.settings["state.dir"] = filepath.Join(h.write("file", ""), "below") }, nil,
 			"without the state folder neither undone cleanups nor dead runners are known"},

@@ -114,34 +114,38 @@ func TestRunThroughARestartOfTheApiserver(t *testing.T) {
 	for name, move := range map[string]bool{"same port": false, "another port and CA": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHarness(t)
-			p := h.play()
-			h.theJob()
-			h.env["TENANT_EXECUTOR_POD"] = h.server.Pods()[0].Name
-			gate := h.folder + "/gate"
-			stage := h.startRun("build_script", h.waiting(gate)+"seq 1 50000; exit 42")
-			stage.stdout.waitFor(t, "step 1\n")
-			before := h.server.URL()
-			h.server.Down()
-			if move {
-				h.server.Move(t)
-			}
-			h.server.Up(t)
-			if move {
-				if h.server.URL() == before {
-					t.Fatal("the server has not moved")
+			overEach(t, func(t *testing.T, h *harness) {
+				p := h.play()
+				h.theJob()
+				h.env["TENANT_EXECUTOR_POD"] = h.server.Pods()[0].Name
+				gate := h.folder + "/gate"
+				plain := h.startPlainExec(p, "echo step 1; until [ -e '"+gate+"' ]; do sleep 0.02; done; seq 1 50000; exit 42", nil)
+				plain.stdout.waitFor(t, "step 1\n")
+				stage := h.startRun("build_script", h.waiting(gate)+"seq 1 50000; exit 42")
+				stage.stdout.waitFor(t, "step 1\n")
+				before := h.server.URL()
+				h.server.Down()
+				if move {
+					h.server.Move(t)
 				}
-				h.settings["cluster.url"] = h.server.URL()
-				h.trust(h.server.Credentials(t))
-				h.handOver()
-			}
-			h.server.Wait(t, "the agent is reached again", func() bool { return p.connections() == 2 })
-			h.write("gate", "")
-			h.expect(stage.wait(), buildCode, "step 1\n"+numbers(50000), "")
-			if code := h.exitCodeFile(); code != "42\n" {
-				t.Errorf("the runner was handed %q", code)
-			}
-			h.expectStarts(1)
+				h.server.Up(t)
+				if move {
+					if h.server.URL() == before {
+						t.Fatal("the server has not moved")
+					}
+					h.settings["cluster.url"] = h.server.URL()
+					h.trust(h.server.Credentials(t))
+					h.handOver()
+				}
+				h.server.Wait(t, "the agent is reached again", func() bool { return p.connections() == 2 })
+				h.write("gate", "")
+				h.expect(stage.wait(), buildCode, "step 1\n"+numbers(50000), "")
+				if code := h.exitCodeFile(); code != "42\n" {
+					t.Errorf("the runner was handed %q", code)
+				}
+				h.expectStarts(1)
+				plain.expectLost("step 1\n"+numbers(50000), 42)
+			})
 		})
 	}
 }

@@ -19,6 +19,7 @@ const ready = "Pod POD runs on node n1 (waited N s for the node, N s for the sta
 func TestPrepareMakesOnePod(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
+	h.settings["run.poll"] = "1m" // a slow machine must not add requests
 	h.play()
 	h.env["TENANT_EXECUTOR_POD"] = h.podName("0a1b2c")
 	h.expect(h.stage("prepare"), 0, lines(using, ready), "")
@@ -78,20 +79,20 @@ func TestPrepareFailures(t *testing.T) {
 			h.server.OnCreate(scheduled, faultserver.Waiting("build", "ErrImagePull", missing))
 		}, buildCode, 1, []string{using,
 			"Starting on node n1: pulling",
-			"ERROR: container build with image debian:12: ErrImagePull: " + missing,
-			"Check the image's name and tag, and whether the cluster may pull it."}},
+			"ERROR: container build with image debian:12: the registry does not have the image: ErrImagePull: " + missing,
+			"Check the image's name and tag, and whether the cluster may pull it: some registries hide what a login may not see."}},
 		{"helper image not in the registry", func(h *harness, _ *programs) {
 			h.server.OnCreate(scheduled, faultserver.Waiting("helper", "ErrImagePull", missing))
 		}, buildCode, 1, []string{using,
 			"Starting on node n1: pulling",
-			"ERROR: container helper with image helper:v19.4.0: ErrImagePull: " + missing,
+			"ERROR: container helper with image helper:v19.4.0: the registry does not have the image: ErrImagePull: " + missing,
 			"The operator has to set helper_image to GitLab's gitlab-runner-helper image of the runner's version."}},
 		{"image without a shell", func(h *harness, _ *programs) {
 			h.server.OnCreate(scheduled, faultserver.Waiting("build", "RunContainerError", `exec: "sh": executable file not found in $PATH`))
 		}, buildCode, 1, []string{using,
 			"Starting on node n1: pulling",
 			`ERROR: container build with image debian:12: RunContainerError: exec: "sh": executable file not found in $PATH`,
-			"The image needs a shell (sh) and sleep, for the architecture of the node."}},
+			"The image needs a shell (sh) and sleep, for the architecture of the node. With FF_KUBERNETES_HONOR_ENTRYPOINT its entrypoint has to run what it is given as arguments."}},
 		{"no node", func(h *harness, _ *programs) {
 			h.settings["wait.node"] = "1s"
 			h.server.RemoveNode(node)

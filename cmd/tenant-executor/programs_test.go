@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/socialweb-computer/tenant-executor/kube/faultserver"
@@ -127,12 +128,13 @@ func (p *programs) exec(e *faultserver.Exec) {
 			change(n, l)
 		}
 	}
-	p.process(e, l, args)
+	p.process(e, l, args, func(int) {})
 }
 
 // process runs one process with an exec's streams. As a container runtime
 // does, it kills the process when the connection breaks, and that one alone.
-func (p *programs) process(e *faultserver.Exec, l *line, args []string) {
+// Started hears the process's number.
+func (p *programs) process(e *faultserver.Exec, l *line, args []string, started func(pid int)) {
 	command := exec.Command(args[0], args[1:]...)
 	command.Dir, command.Env, command.Stderr = "/", p.environment(e.Container), e.Stderr
 	stdin, err1 := command.StdinPipe()
@@ -145,6 +147,7 @@ func (p *programs) process(e *faultserver.Exec, l *line, args []string) {
 		e.Error("exec failed: " + err.Error())
 		return
 	}
+	started(command.Process.Pid)
 	// What stands at an end of the line may hold on to it, but not to us.
 	copied := make(chan struct{})
 	go func() {
@@ -155,18 +158,34 @@ func (p *programs) process(e *faultserver.Exec, l *line, args []string) {
 		_, _ = io.Copy(stdin, struct{ io.Reader }{l.in})
 		_ = stdin.Close()
 	}()
+	var way faultserver.Break
 	select {
 	case <-copied:
-		_ = command.Wait() // its state says how
-		e.Exit(max(command.ProcessState.ExitCode(), 0))
-		return
-	case way := <-l.broken:
-		e.Break(way)
+		select {
+		case way = <-l.broken: // and what was copied broke off with it
+		default:
+			_ = command.Wait() // its state says how
+			e.Exit(exitCode(command.ProcessState))
+			return
+		}
+	case way = <-l.broken:
 	case <-e.Gone():
+	}
+	if way != "" {
+		e.Break(way)
+	} else {
 		e.WaitGone()
 	}
 	_ = command.Process.Kill() // it may have ended by itself
 	_ = command.Wait()
+}
+
+// exitCode is how a container runtime tells the end of a process.
+func exitCode(state *os.ProcessState) int {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int(status.Signal())
+	}
+	return state.ExitCode()
 }
 
 // connections is how often an agent was connected to.

@@ -24,24 +24,66 @@ func TestReconnectThroughTroubles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHarness(t)
-			p := h.play()
-			h.theJob()
-			opened := make(chan *line, 100)
-			p.onLine(func(_ int, l *line) { opened <- l })
-			stage := h.startRun("build_script", h.waiting(h.folder+"/gate")+"exit 42")
-			stage.stdout.waitFor(t, "step 1\n")
-			h.server.Fail(4, "create", "pods/exec", fault)
-			(<-opened).breaks(faultserver.RST)
-			<-opened
-			h.write("gate", "")
-			h.expect(stage.wait(), buildCode, "step 1\n", "")
-			if code := h.exitCodeFile(); code != "42\n" {
-				t.Errorf("the runner was handed %q", code)
-			}
-			h.expectStarts(1)
+			overEach(t, func(t *testing.T, h *harness) {
+				p := h.play()
+				h.theJob()
+				opened := make(chan *line, 100)
+				p.onLine(func(_ int, l *line) { opened <- l })
+				// A plain exec has no second try: what it is answered is its end, and
+				// another one would run the script again.
+				h.server.Fail(1, h.execVerb(), "pods/exec", fault)
+				h.plainExec(p, "echo step 1; exit 42", nil).expectRefused()
+				stage := h.startRun("build_script", h.waiting(h.folder+"/gate")+"exit 42")
+				stage.stdout.waitFor(t, "step 1\n")
+				h.server.Fail(4, h.execVerb(), "pods/exec", fault)
+				(<-opened).breaks(faultserver.RST)
+				<-opened
+				h.write("gate", "")
+				h.expect(stage.wait(), buildCode, "step 1\n", "")
+				if code := h.exitCodeFile(); code != "42\n" {
+					t.Errorf("the runner was handed %q", code)
+				}
+				h.expectStarts(1)
+			})
 		})
 	}
+}
+
+// Over WebSocket the apiserver opens the connection before it reaches the node;
+// what it says of that way afterwards, or that it has lost it, is neither the
+// end of the stage nor that of the setup.
+func TestNodeThatIsNotReachedOverWebSocket(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.settings["cluster.transport"] = webSocket
+	p := h.play()
+	troubles := []func(*faultserver.Exec){
+		func(e *faultserver.Exec) { e.Break(faultserver.LostBehind) },
+		func(e *faultserver.Exec) {
+			e.Status([]byte(`{"status":"Failure","reason":"InternalError","code":500,"message":"Internal error occurred: error dialing backend: EOF"}`))
+		},
+		func(e *faultserver.Exec) {
+			e.Status([]byte(`{"status":"Failure","reason":"InternalError","code":500,"message":"Internal error occurred: unable to upgrade connection: pod does not exist"}`))
+		},
+	}
+	count := 0
+	h.server.OnExec(func(e *faultserver.Exec) {
+		if count++; count <= len(troubles) {
+			troubles[count-1](e)
+			return
+		}
+		p.exec(e)
+	})
+	h.expect(h.stage("prepare"), 0, lines(using, ready), "")
+	count = 0
+	h.expect(h.run("build_script", h.counted()+"echo step 1; exit 42"), buildCode, "step 1\n", "")
+	h.expectStarts(1)
+	count = 0
+	if got := h.stage("attach", "build_script"); got.code != 42 {
+		t.Errorf("attach ended with %d: %s%s", got.code, got.stdout, got.stderr)
+	}
+	// A plain exec takes the first of these for success.
+	h.plainExec(p, "seq 1 30000; exit 42", func(l *line) { l.cutOut(40000, faultserver.LostBehind) }).expectDeceived(numbers(long), 0)
 }
 
 // A setup that starts and then stays silent, as over a node's connection that

@@ -202,14 +202,14 @@ func TestRunThatCannotStart(t *testing.T) {
 			"The operator has to check the certificate files and the role in examples/rbac.yaml."}},
 		{"no shell in the image", func(_ *harness, p *programs) { p.path = p.base }, buildCode, []string{
 			"ERROR: the script could not be started in container build: the image has neither bash nor sh on its PATH",
-			"The image needs a shell (sh) and sleep, for the architecture of the node."}},
+			"The image needs a shell (sh) and sleep, for the architecture of the node. With FF_KUBERNETES_HONOR_ENTRYPOINT its entrypoint has to run what it is given as arguments."}},
 		{"nothing of the driver in the Pod", func(h *harness, p *programs) {
 			if err := os.RemoveAll(p.volume(h.server.Pods()[0].Name)); err != nil {
 				h.t.Fatal(err)
 			}
 		}, buildCode, []string{
 			"ERROR: the job's Pod ci/POD: error executing command in container: exec failed: fork/exec VOLUME/podagent: no such file or directory",
-			"The image needs a shell (sh) and sleep, for the architecture of the node."}},
+			"The image needs a shell (sh) and sleep, for the architecture of the node. With FF_KUBERNETES_HONOR_ENTRYPOINT its entrypoint has to run what it is given as arguments."}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

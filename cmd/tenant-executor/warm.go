@@ -28,6 +28,7 @@ itself when it is as old as warm.lifetime says.`,
   tenant-executor warm --config driver.toml --once --dry-run`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			a.byPerson()
 			if dryRun && !once {
 				return &usageError{errors.New("--dry-run goes with --once: it shows what one look would do")}
 			}
@@ -42,6 +43,7 @@ itself when it is as old as warm.lifetime says.`,
 			return nil
 		},
 	}
+	c.Flags().StringVar(&a.runner, "runner", "", "short `TOKEN` of the runner whose settings are inherited, where its config.toml has several")
 	c.Flags().BoolVar(&once, "once", false, "look once, do what is to be done, and end")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "with --once: show what is to be done, and do nothing")
 	return c

@@ -23,11 +23,12 @@ func withWarm(t *testing.T) *harness {
 }
 
 // answerSetup plays the first command in the job's Pod: it says what machine the
-// node is and takes what the driver sends.
+// node is, takes what the driver sends, and says that it is ready.
 func (h *harness) answerSetup() {
 	h.server.OnExec(func(e *faultserver.Exec) {
 		_, _ = io.WriteString(e.Stdout, "x86_64\n")
 		_, _ = io.Copy(io.Discard, e.Stdin)
+		_, _ = io.WriteString(e.Stdout, "ready\n")
 		e.Exit(0)
 	})
 }

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -73,6 +74,28 @@ func (l *line) alter(change func(at int, b byte) []byte) {
 	})
 }
 
+// twice passes each chunk from the program on twice.
+func (l *line) twice() {
+	to := l.out
+	l.out = writerFunc(func(p []byte) (int, error) {
+		if _, err := to.Write(p); err != nil {
+			return 0, err
+		}
+		return to.Write(p)
+	})
+}
+
+// withoutTheThird drops the third chunk from the program.
+func (l *line) withoutTheThird() {
+	to, count := l.out, 0
+	l.out = writerFunc(func(p []byte) (int, error) {
+		if count++; count == 3 {
+			return len(p), nil
+		}
+		return to.Write(p)
+	})
+}
+
 // trickle passes each byte from the agent on alone.
 func (l *line) trickle() {
 	to := l.out
@@ -114,6 +137,23 @@ func (l *line) swallow(n int) {
 			}
 			return got, err
 		}
+	})
+}
+
+// stall passes n bytes from the program on and then none until ctx ends.
+func (l *line) stall(ctx context.Context, n int) {
+	to, left := l.out, n
+	l.out = writerFunc(func(p []byte) (int, error) {
+		if len(p) < left {
+			left -= len(p)
+			return to.Write(p)
+		}
+		n, err := to.Write(p[:left])
+		if err == nil {
+			<-ctx.Done()
+			err = ctx.Err()
+		}
+		return n, err
 	})
 }
 

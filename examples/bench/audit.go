@@ -80,6 +80,8 @@ func median(all []time.Duration) time.Duration {
 	return ordered[len(ordered)/2]
 }
 
+func longest(all []time.Duration) time.Duration { return slices.Max(all) }
+
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%6.3f s", d.Seconds()) }

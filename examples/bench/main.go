@@ -75,6 +75,8 @@ func run(ctx context.Context, only string, out io.Writer) (err error) {
 		return b.warm(ctx)
 	case coldVerb:
 		return b.cold(ctx)
+	case podEndVerb:
+		return b.podEnd(ctx)
 	}
-	return errors.Join(b.run(ctx), b.warm(ctx), b.cold(ctx))
+	return errors.Join(b.run(ctx), b.podEnd(ctx), b.warm(ctx), b.cold(ctx))
 }

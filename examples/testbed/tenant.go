@@ -46,6 +46,13 @@ type Status struct {
 	BridgeAddress string `json:"bridgeAddress"`
 	Registry      struct {
 		Plain string `json:"plain"`
+		// Auth and Token want a login: Username with Password. Guest has the
+		// same password and may pull nothing.
+		Auth     string `json:"auth"`
+		Token    string `json:"token"`
+		Username string `json:"username"`
+		Password string `json:"password"`
+		Guest    string `json:"guest"`
 	} `json:"registry"`
 	KCP struct {
 		Kubeconfig string `json:"kubeconfig"`

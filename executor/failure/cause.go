@@ -7,35 +7,48 @@ type Cause string
 // Every kind of failure that a stage can end with. What each means, its class
 // and its remedy stand in the table below.
 const (
-	ScriptFailed   Cause = "script_failed"
-	OutOfMemory    Cause = "out_of_memory"
-	JobInvalid     Cause = "job_invalid"
-	Unsupported    Cause = "unsupported"
-	ImageMissing   Cause = "image_missing"
-	ImagePull      Cause = "image_pull"
-	ImageUnusable  Cause = "image_unusable"
-	HelperUnusable Cause = "helper_unusable"
-	PodRefused     Cause = "pod_refused"
-	Oversized      Cause = "oversized"
-	Cancelled      Cause = "cancelled"
-	Interrupted    Cause = "interrupted"
-	Detached       Cause = "detached"
-	NoStage        Cause = "no_stage"
-	Settings       Cause = "settings"
-	Contract       Cause = "contract"
-	ClusterUnknown Cause = "cluster_unknown"
-	Credentials    Cause = "credentials"
-	Access         Cause = "access"
-	Unreachable    Cause = "unreachable"
-	NoNode         Cause = "no_node"
-	StartTimeout   Cause = "start_timeout"
-	ReachTimeout   Cause = "reach_timeout"
-	PodLost        Cause = "pod_lost"
-	NodeLost       Cause = "node_lost"
-	ConnectionLost Cause = "connection_lost"
-	StageLost      Cause = "stage_lost"
-	DiskFull       Cause = "disk_full"
-	Internal       Cause = "internal"
+	ScriptFailed    Cause = "script_failed"
+	OutOfMemory     Cause = "out_of_memory"
+	JobInvalid      Cause = "job_invalid"
+	Unsupported     Cause = "unsupported"
+	Overwrite       Cause = "overwrite"
+	ImageMissing    Cause = "image_missing"
+	ImagePull       Cause = "image_pull"
+	ImageDenied     Cause = "image_denied"
+	ImageInvalid    Cause = "image_invalid"
+	ImageAbsent     Cause = "image_absent"
+	ImagePlatform   Cause = "image_platform"
+	ImageStalled    Cause = "image_stalled"
+	RegistryDown    Cause = "registry_down"
+	RegistryLimit   Cause = "registry_limit"
+	NotAllowed      Cause = "not_allowed"
+	ImageUnusable   Cause = "image_unusable"
+	HelperUnusable  Cause = "helper_unusable"
+	ServiceUnusable Cause = "service_unusable"
+	ServiceSilent   Cause = "service_silent"
+	PodRefused      Cause = "pod_refused"
+	BuildsFolder    Cause = "builds_folder"
+	Oversized       Cause = "oversized"
+	Cancelled       Cause = "cancelled"
+	Interrupted     Cause = "interrupted"
+	Detached        Cause = "detached"
+	NoStage         Cause = "no_stage"
+	NoJob           Cause = "no_job"
+	Settings        Cause = "settings"
+	Contract        Cause = "contract"
+	ClusterUnknown  Cause = "cluster_unknown"
+	Credentials     Cause = "credentials"
+	Access          Cause = "access"
+	Unreachable     Cause = "unreachable"
+	NoNode          Cause = "no_node"
+	StartTimeout    Cause = "start_timeout"
+	ReachTimeout    Cause = "reach_timeout"
+	PodLost         Cause = "pod_lost"
+	NodeLost        Cause = "node_lost"
+	ConnectionLost  Cause = "connection_lost"
+	StageLost       Cause = "stage_lost"
+	DiskFull        Cause = "disk_full"
+	Internal        Cause = "internal"
 )
 
 // Description is a row of the table of causes.
@@ -62,22 +75,42 @@ func Causes() []Description {
 			"Correct the job's definition in .gitlab-ci.yml."},
 		{Unsupported, Build, "The job needs something that this driver does not do.",
 			"Remove it from the job, or run the job on a runner with another executor."},
+		{Overwrite, Build, "A variable of the job asks for what the operator does not allow, or for what makes no sense.",
+			"Correct or remove the variable in .gitlab-ci.yml or in the project's settings, or have the operator allow it in the [kubernetes] section of the driver's configuration."},
 		{ImageMissing, Build, "The job names no image and the configuration has no default.",
 			"Add \"image:\" to the job, or have the operator set image in the [kubernetes] section of the driver's configuration."},
-		{ImagePull, Build, "The registry does not have the image, or does not let the cluster pull it.",
-			"Check the image's name and tag, and whether the cluster may pull it."},
+		{NotAllowed, Build, "The job asks for something that the operator does not allow.",
+			"Use what the message says is allowed, or have the operator extend the list in the [kubernetes] section of the driver's configuration."},
+		{ImagePull, Build, "The registry does not have the image.",
+			"Check the image's name and tag, and whether the cluster may pull it: some registries hide what a login may not see."},
+		{ImageDenied, Build, "The registry does not let the cluster pull the image.",
+			"Give the job a login in the variable DOCKER_AUTH_CONFIG, or have the operator give one: image_pull_secrets in the [kubernetes] section of the driver's configuration, or the Docker configuration of the runner's user. A login that is there is wrong, has expired, or may not pull this image."},
+		{ImageInvalid, Build, "The image's name is not one.",
+			"Correct \"image:\" of the job. Often a variable in it has no value."},
+		{ImageAbsent, Build, "The image is not on the node, and its pull policy forbids to pull it.",
+			"Let the job use another pull_policy (always or if-not-present). A node that has just been booted has no images."},
+		{ImagePlatform, Build, "The image is made for another kind of machine than the node.",
+			"Use an image for the node's architecture, or have the operator choose nodes of the image's (node_selector, kubernetes.io/arch)."},
 		{ImageUnusable, Build, "The container of an image does not start.",
-			"The image needs a shell (sh) and sleep, for the architecture of the node."},
+			"The image needs a shell (sh) and sleep, for the architecture of the node. With FF_KUBERNETES_HONOR_ENTRYPOINT its entrypoint has to run what it is given as arguments."},
 		{HelperUnusable, Build, "The helper image lacks what every job needs.",
 			"The operator has to set helper_image to GitLab's gitlab-runner-helper image of the runner's version."},
+		{ServiceUnusable, Build, "The container of a service does not start.",
+			"Check the service's image, entrypoint and command in .gitlab-ci.yml."},
+		{ServiceSilent, Build, "A service did not answer at its HEALTHCHECK_TCP_PORT.",
+			"Check the port and what the service last said. The operator can raise wait.services if it only needs longer."},
 		{PodRefused, Build, "The cluster does not accept the job's Pod as it is defined.",
 			"The message is the cluster's own; a setting of the [kubernetes] section or a quota causes it."},
 		{Oversized, Build, "The job asks for more than any node of the cluster has.",
 			"Ask for less. If nodes are larger by now, the operator can say so by node_cpu, node_memory and node_ephemeral_storage in [tenant]."},
+		{BuildsFolder, Build, "The user of the build container cannot write to the folder of the builds.",
+			"The operator has to give the volume at builds_dir to that user, by fs_group in [kubernetes.pod_security_context] for one."},
 		{Cancelled, Build, "The runner ended the stage: the job was cancelled or ran out of time.", ""},
 		{Interrupted, System, "The runner ended config or prepare before it was done.", ""},
 		{Detached, System, "A person ended attach; the stage goes on.", ""},
-		{NoStage, Build, "attach was asked for a stage that the job's Pod does not have.", ""},
+		{NoStage, Build, "A person asked for a stage that the job's Pod does not have.", ""},
+		{NoJob, Build, "A person asked for a job or a Pod that is not there.",
+			"List what is there with: tenant-executor ps"},
 		{Settings, System, "The driver's configuration file is missing or wrong.",
 			"The operator has to correct the configuration file."},
 		{Contract, System, "The runner's environment lacks what a driver is handed.",
@@ -94,6 +127,12 @@ func Causes() []Description {
 			"The tenant cluster did not boot a node, or all its nodes are busy. The operator can raise wait.node."},
 		{StartTimeout, System, "The Pod had a node but did not start within the time allowed.",
 			"The last message tells what it waited for. The operator can raise wait.start for slow registries."},
+		{ImageStalled, System, "An image could not be pulled within the time allowed, for a reason that may pass.",
+			"The message is the node's own. Retry the job; the operator can raise wait.registry."},
+		{RegistryDown, System, "The registry of an image does not answer, or fails.",
+			"Retry the job once the registry is well. The operator can raise wait.registry."},
+		{RegistryLimit, System, "The registry of an image allows no more pulls for now.",
+			"Retry the job later. A login (DOCKER_AUTH_CONFIG) often has a higher limit, and a copy of the image in a registry of your own has none."},
 		{ReachTimeout, System, "The Pod runs but commands do not reach it.",
 			"The node's connection to the cluster is down. The operator can raise wait.reach if it only needs longer."},
 		{PodLost, System, "The job's Pod was deleted, evicted or ended while the job needed it.",

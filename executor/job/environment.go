@@ -42,6 +42,17 @@ func ParseEnvironment(entries []string) Environment {
 // guards one job from another may rest on them.
 func (e Environment) Variable(name string) string { return e[variablePrefix+name] }
 
+// Names are the names of the job's variables, in no order.
+func (e Environment) Names() []string {
+	var names []string
+	for name := range e {
+		if variable, found := strings.CutPrefix(name, variablePrefix); found {
+			names = append(names, variable)
+		}
+	}
+	return names
+}
+
 // ResponseFile is the path of the job as GitLab sent it.
 func (e Environment) ResponseFile() string { return e[api.JobResponseFileVariable] }
 

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // defaultTimeout is what the runner takes where GitLab names no job time-out
@@ -20,12 +21,23 @@ type Job struct {
 	Name     string
 	Image    Image
 	Services []Image
-	Timeout  time.Duration
-	Project  Project
-	Git      Git
+	// Credentials are logins that GitLab gives to the job.
+	Credentials []Credential
+	Timeout     time.Duration
+	// Variables are the job's variables as GitLab sent them: not expanded, and
+	// several of one name where one overrides another.
+	Variables []Variable
+	// Secrets are the variables that the runner fetches from elsewhere, and
+	// whether each is a file.
+	Secrets map[string]bool
+	Project Project
+	Git     Git
 	// Steps are the names of the job's steps in their order.
 	Steps []string
 
+	// NamesRunner is whether the job's own variables name a runner's short
+	// token: RunnerToken is then not to be trusted.
+	NamesRunner bool
 	// RunnerToken is the short token of the runner, "" where none was handed
 	// over (a stage run by hand).
 	RunnerToken string
@@ -41,9 +53,26 @@ type Job struct {
 
 // Image is a container image that the job names.
 type Image struct {
-	Name         string   `json:"name"`
-	Alias        string   `json:"alias"`
-	PullPolicies []string `json:"pull_policy"`
+	Name         string     `json:"name"`
+	Alias        string     `json:"alias"`
+	Command      []string   `json:"command"`
+	Entrypoint   []string   `json:"entrypoint"`
+	Ports        []Port     `json:"ports"`
+	Variables    []Variable `json:"variables"`
+	PullPolicies []string   `json:"pull_policy"`
+	// Options are what the job asks of a kind of executor.
+	Options ImageOptions `json:"executor_opts"`
+}
+
+// Port is a port of a service that GitLab shows to people (web IDE).
+type Port struct {
+	Number int32 `json:"number"`
+}
+
+// Aliases are the names in Alias, which blanks and commas part
+// (common/spec/spec.go:336).
+func (i Image) Aliases() []string {
+	return strings.FieldsFunc(i.Alias, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 }
 
 // Project is the GitLab project of the job.
@@ -81,9 +110,19 @@ type response struct {
 	Steps []struct {
 		Name string `json:"name"`
 	} `json:"steps"`
-	Image    Image   `json:"image"`
-	Services []Image `json:"services"`
+	Credentials []Credential `json:"credentials"`
+	Image       Image        `json:"image"`
+	Services    []Image      `json:"services"`
+	Variables   []Variable   `json:"variables"`
+	Secrets     map[string]struct {
+		File *bool `json:"file"`
+	} `json:"secrets"`
 }
+
+// tokenVariable is the runner's short token. The runner sets it
+// (common/config.go:2498); GitLab sends it only where a pipeline or a project
+// sets it as well, and then that one wins.
+const tokenVariable = "CI_RUNNER_SHORT_TOKEN"
 
 // ErrNoID is the error of a job file without a job id: it is not a job, or it
 // is cut off.
@@ -100,11 +139,13 @@ func Parse(data []byte, env Environment) (Job, error) {
 		return Job{}, fmt.Errorf("reading the job response: %w", ErrNoID)
 	}
 	j := Job{
-		ID:       r.ID,
-		Name:     r.JobInfo.Name,
-		Image:    r.Image,
-		Services: r.Services,
-		Timeout:  time.Duration(r.RunnerInfo.Timeout) * time.Second,
+		ID:          r.ID,
+		Name:        r.JobInfo.Name,
+		Image:       r.Image,
+		Services:    r.Services,
+		Credentials: r.Credentials,
+		Variables:   r.Variables,
+		Timeout:     time.Duration(r.RunnerInfo.Timeout) * time.Second,
 		Project: Project{
 			ID:              r.JobInfo.ProjectID,
 			NamespaceID:     r.JobInfo.NamespaceID,
@@ -118,7 +159,7 @@ func Parse(data []byte, env Environment) (Job, error) {
 			SHA:       r.GitInfo.SHA,
 			BeforeSHA: r.GitInfo.BeforeSHA,
 		},
-		RunnerToken:  env.Variable("CI_RUNNER_SHORT_TOKEN"),
+		RunnerToken:  env.Variable(tokenVariable),
 		RunnerName:   env.Variable("CI_RUNNER_DESCRIPTION"),
 		ConcurrentID: env.Variable("CI_CONCURRENT_PROJECT_ID"),
 		BuildsDir:    env.Variable("CI_BUILDS_DIR"),
@@ -126,6 +167,16 @@ func Parse(data []byte, env Environment) (Job, error) {
 	}
 	if j.Timeout <= 0 {
 		j.Timeout = defaultTimeout
+	}
+	for name, secret := range r.Secrets {
+		if j.Secrets == nil {
+			j.Secrets = map[string]bool{}
+		}
+		// A secret is a file unless it says otherwise (common/spec/spec.go).
+		j.Secrets[name] = secret.File == nil || *secret.File
+	}
+	for _, variable := range r.Variables {
+		j.NamesRunner = j.NamesRunner || variable.Key == tokenVariable
 	}
 	for _, step := range r.Steps {
 		j.Steps = append(j.Steps, step.Name)

@@ -40,8 +40,9 @@ func TestParse(t *testing.T) {
 		Services: []job.Image{
 			{Name: "redis:7", Alias: "cache,kv"},
 		},
-		Timeout: 30 * time.Minute,
-		Project: job.Project{ID: 7, NamespaceID: 3, RootNamespaceID: 2, Name: "demo", FullPath: "group/sub/demo"},
+		Timeout:   30 * time.Minute,
+		Variables: []job.Variable{{Key: "CI_JOB_ID", Value: "4711", Public: true}},
+		Project:   job.Project{ID: 7, NamespaceID: 3, RootNamespaceID: 2, Name: "demo", FullPath: "group/sub/demo"},
 		Git: job.Git{
 			URL: "https://gitlab.example.com:8443/group/sub/demo.git",
 			Ref: "main", SHA: "3f477c1c87c4fd1df8d20b00f6ec34599e56fea9", BeforeSHA: "0000000000000000000000000000000000000000",

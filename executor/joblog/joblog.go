@@ -43,6 +43,11 @@ func (l Log) Fail(f *failure.Failure) {
 	}
 }
 
+// Service shows a line that a service has written.
+func (l Log) Service(service, text string) {
+	_, _ = io.WriteString(l.out, ServiceLine(service, text)) // as in line
+}
+
 func (l Log) line(colour, text string) {
 	text = strings.TrimRight(text, "\n")
 	if colour != "" {

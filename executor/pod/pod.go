@@ -9,11 +9,13 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/registry"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 )
 
@@ -31,26 +33,52 @@ type Plan struct {
 	Attempt string
 	// Remake counts the Pods that this attempt has made before.
 	Remake int
+	// PullsFailed counts the pull policies that have failed before in this
+	// attempt, by container.
+	PullsFailed map[string]int
+	// Logins are those to registries that the job and the runner have. The Pod
+	// gets the ones that its images need.
+	Logins registry.Logins
+	// HostArch is the architecture of the runner's host, as Go names it.
+	HostArch string
 	// Keeper is the command that keeps a container alive between stages. The
 	// container's name is added to it.
 	Keeper []string
 	// Folder is where the driver keeps scripts while a stage runs, on a
 	// volume of its own.
 	Folder string
+	// KeeperMark is the file in which the keeper of the build container says
+	// that it runs, behind an entrypoint of the image.
+	KeeperMark string
 	// Wait is how long the Pod may take to start.
 	Wait time.Duration
 	// Owner is the text of AnnotationOwner, "" for a Pod that nobody owns.
 	Owner string
 	// Now is when the Pod is made.
 	Now time.Time
+	// ReadFile reads the files that patches of pod_spec stand in.
+	ReadFile func(path string) ([]byte, error)
 }
 
 // Objects are what a job becomes on the cluster.
 type Objects struct {
 	Pod *corev1.Pod
+	// Namespace is the job's own, nil where it has none. It is made first, and
+	// everything goes with it.
+	Namespace *corev1.Namespace
 	// Secrets are made before the Pod, and belong to it once it is there: they
 	// go with it.
 	Secrets []*corev1.Secret
+	// Budget keeps the Pod from being evicted, nil where nobody asked for it.
+	// It is made after the Pod, and belongs to it.
+	Budget *policyv1.PodDisruptionBudget
+	// Pulls are the pull policies of each container.
+	Pulls Pulls
+	// Services are the job's services, whose containers are in the Pod.
+	Services []Service
+	// Notes are for the reader of the job log: what of the job's wishes is not
+	// followed.
+	Notes []string
 }
 
 // Slack on top of the job's time-out, in which the runner's last stages and
@@ -61,13 +89,6 @@ const slack = 15 * time.Minute
 // once; a longer grace would hold the node after an eviction.
 const terminationGrace = 5
 
-// Names of the Pod's volumes.
-const (
-	buildsVolume = "builds"
-	cacheVolume  = "cache"
-	driverVolume = "tenant-executor"
-)
-
 // Build makes the objects, or says why the job cannot become any: then the
 // error is a *failure.Failure.
 func (p Plan) Build() (Objects, error) {
@@ -76,7 +97,23 @@ func (p Plan) Build() (Objects, error) {
 		b.check,
 		b.frame,
 		b.containers,
+		b.services,
 		b.schedule,
+		// Steps that add containers belong above this line: those below are
+		// for every container.
+		b.storage,
+		b.live,
+		b.resolve,
+		b.secure,
+		b.jobUsers,
+		b.entrypoint,
+		b.logins,
+		// Steps that change a container, its user for one, belong above this
+		// line: those below look at what has come out.
+		b.patch,
+		b.seal,
+		b.protect,
+		b.house,
 	} {
 		if err := step(); err != nil {
 			return Objects{}, err
@@ -89,6 +126,9 @@ func (p Plan) Build() (Objects, error) {
 type builder struct {
 	Plan
 	Objects
+
+	// unpatched is the Pod's spec before the patches of pod_spec.
+	unpatched *corev1.PodSpec
 }
 
 // name is the Pod's name.
@@ -109,7 +149,7 @@ func (b *builder) frame() error {
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
 			Name:        b.name(),
-			Namespace:   b.Settings.Namespace,
+			Namespace:   Namespace(b.Settings, b.Job),
 			Labels:      b.labels(),
 			Annotations: b.annotations(),
 		},
@@ -120,8 +160,6 @@ func (b *builder) frame() error {
 			AutomountServiceAccountToken:  &no,
 			EnableServiceLinks:            &no,
 			ServiceAccountName:            b.Settings.ServiceAccount,
-			ImagePullSecrets:              b.pullSecrets(),
-			Volumes:                       []corev1.Volume{scratch(buildsVolume), scratch(cacheVolume), scratch(driverVolume)},
 		},
 	}
 	return nil
@@ -133,7 +171,11 @@ func (b *builder) containers() error {
 	if err != nil {
 		return err
 	}
-	helper, err := b.container(job.Helper, b.Settings.HelperImage, b.Settings.HelperResources())
+	image, err := b.helperImage()
+	if err != nil {
+		return err
+	}
+	helper, err := b.container(job.Helper, image, b.Settings.HelperResources())
 	if err != nil {
 		return err
 	}
@@ -141,20 +183,9 @@ func (b *builder) containers() error {
 	return nil
 }
 
-// Image is the image of the build container, "" where there is none.
-func (p Plan) image() string {
-	if p.Job.Image.Name != "" {
-		return p.Job.Image.Name
-	}
-	return p.Settings.Image
-}
-
 func (b *builder) check() error {
-	if b.image() == "" {
-		return failure.New(failure.ImageMissing, "job %d names no image", b.Job.ID)
-	}
-	if len(b.Job.Services) > 0 {
-		return failure.New(failure.Unsupported, "the job has services (%s), which this version does not run", b.Job.Services[0].Name)
+	if err := b.checkImage(); err != nil {
+		return err
 	}
 	for _, names := range []map[string]string{b.Settings.PodLabels, b.Settings.PodAnnotations} {
 		for name := range names {
@@ -166,59 +197,26 @@ func (b *builder) check() error {
 	return nil
 }
 
-// schedule says on which nodes the Pod may run.
-func (b *builder) schedule() error {
-	b.Pod.Spec.NodeSelector = b.Settings.NodeSelector
-	b.Pod.Spec.Affinity = oneJobANode()
-	return nil
-}
-
-// oneJobANode keeps job Pods on nodes of their own, in whichever namespaces
-// they are. A term without a namespace selector would see its own alone.
-func oneJobANode() *corev1.Affinity {
-	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{LabelComponent: ComponentJob}},
-			NamespaceSelector: &metav1.LabelSelector{},
-			TopologyKey:       corev1.LabelHostname,
-		}},
-	}}
-}
-
-func scratch(name string) corev1.Volume {
-	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
-}
-
-func (p Plan) container(name job.Container, image string, resources []settings.Resource) (corev1.Container, error) {
+func (b *builder) container(name job.Container, image string, resources []settings.Resource) (corev1.Container, error) {
 	requirements, err := requirements(resources)
 	if err != nil {
 		return corev1.Container{}, failure.Wrap(failure.Settings, err, "resources of the %s container", name)
 	}
+	// The helper is pulled as the job's image is, as in the kubernetes executor
+	// (executors/kubernetes/kubernetes.go, preparePullManager).
+	policy, err := b.pull(string(name), b.Job.Image)
+	if err != nil {
+		return corev1.Container{}, err
+	}
 	return corev1.Container{
 		Name:            string(name),
 		Image:           image,
-		ImagePullPolicy: pullPolicy(p.Settings.PullPolicy),
-		Command:         append(append([]string{}, p.Keeper...), string(name)),
+		ImagePullPolicy: policy,
+		Command:         literally(append(append([]string{}, b.Keeper...), string(name))),
 		Resources:       requirements,
-		VolumeMounts: []corev1.VolumeMount{
-			{Name: buildsVolume, MountPath: p.BuildsDir},
-			{Name: cacheVolume, MountPath: p.CacheDir},
-			{Name: driverVolume, MountPath: p.Folder},
-		},
-		SecurityContext: &corev1.SecurityContext{Capabilities: &corev1.Capabilities{
-			// As the kubernetes executor does
-			// (executors/kubernetes/kubernetes.go, defaultCapDrop).
-			Drop: []corev1.Capability{"NET_RAW"},
-		}},
+		// A container that does not start says why in its log, if anywhere.
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}, nil
-}
-
-func pullPolicy(policy string) corev1.PullPolicy {
-	return map[string]corev1.PullPolicy{
-		"always":         corev1.PullAlways,
-		"if-not-present": corev1.PullIfNotPresent,
-		"never":          corev1.PullNever,
-	}[policy]
 }
 
 // resourceNames maps the settings' names to Kubernetes' own.
@@ -259,14 +257,6 @@ func requirements(resources []settings.Resource) (corev1.ResourceRequirements, e
 		}
 	}
 	return r, nil
-}
-
-func (p Plan) pullSecrets() []corev1.LocalObjectReference {
-	var secrets []corev1.LocalObjectReference
-	for _, name := range p.Settings.ImagePullSecrets {
-		secrets = append(secrets, corev1.LocalObjectReference{Name: name})
-	}
-	return secrets
 }
 
 // expires is when the Pod has no business any more, even if it took all the

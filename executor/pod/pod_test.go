@@ -37,7 +37,7 @@ func plan() pod.Plan {
 			Namespace: "ci", ServiceAccount: "jobs",
 			PodLabels:      map[string]string{"team": "platform"},
 			PodAnnotations: map[string]string{"contact": "platform@example.com"},
-			Images:         settings.Images{HelperImage: "helper:19", PullPolicy: "if-not-present", ImagePullSecrets: []string{"login"}},
+			Images:         settings.Images{HelperImage: "helper:19", PullPolicy: settings.List{"if-not-present"}, ImagePullSecrets: []string{"login"}},
 			Scheduling:     settings.Scheduling{NodeSelector: map[string]string{"kubernetes.io/arch": "amd64"}},
 			Resources: settings.Resources{
 				CPURequest: "500m", CPULimit: "2", MemoryLimit: "2Gi", EphemeralStorageLimit: "10Gi", HelperMemoryRequest: "128Mi",
@@ -105,7 +105,6 @@ func TestRefusals(t *testing.T) {
 		want   failure.Cause
 	}{
 		{"no image", func(p *pod.Plan) { p.Job.Image.Name = "" }, failure.ImageMissing},
-		{"services", func(p *pod.Plan) { p.Job.Services = []job.Image{{Name: "redis:7"}} }, failure.Unsupported},
 		{"runner's label", func(p *pod.Plan) { p.Settings.PodLabels = map[string]string{"job.runner.gitlab.com/pod": "x"} }, failure.Settings},
 		{"our annotation", func(p *pod.Plan) {
 			p.Settings.PodAnnotations = map[string]string{pod.AnnotationExpires: "x"}

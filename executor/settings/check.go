@@ -20,7 +20,9 @@ func (s Settings) check() error {
 		s.Job.check(),
 		atLeast("wait.node", s.Wait.Node, time.Second),
 		atLeast("wait.start", s.Wait.Start, time.Second),
+		atLeast("wait.registry", s.Wait.Registry, 0),
 		atLeast("wait.reach", s.Wait.Reach, time.Second),
+		atLeast("wait.services", s.Wait.Services, time.Second),
 		atLeast("run.cancel_grace", s.Run.CancelGrace, 0),
 		atLeast("run.node_lost", s.Run.NodeLost, time.Second),
 		atLeast("run.poll", s.Run.Poll, time.Second),
@@ -30,7 +32,26 @@ func (s Settings) check() error {
 		atLeast("cleanup.timeout", s.Cleanup.Timeout, time.Second),
 		absolute("state.dir", s.State.Dir),
 		s.Warm.check(),
+		s.checkNamespaces(),
+		s.Inherit.check(),
+		s.Debug.check(),
 	)
+}
+
+func (i Inherit) check() error {
+	if i.ConfigFile == "" {
+		return nil
+	}
+	return absolute("inherit.config_file", i.ConfigFile)
+}
+
+// checkNamespaces refuses placeholders where no job is in their namespace: the
+// scheduler counts those of one namespace alone.
+func (s Settings) checkNamespaces() error {
+	if s.Kubernetes.NamespacePerJob && s.Warm.Used() {
+		return errors.New("kubernetes.namespace_per_job is set beside warm: placeholders make way for jobs of their own namespace alone; keep one of them")
+	}
+	return nil
 }
 
 func (t Tenant) check() error {

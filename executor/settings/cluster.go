@@ -6,10 +6,14 @@ import (
 	"net/netip"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// transports are the protocols that carry exec.
+var transports = []string{"spdy", "websocket"}
 
 // check accepts exactly one of the three ways to the cluster, with all that
 // the way needs.
@@ -31,6 +35,9 @@ func (c Cluster) check() error {
 		all = append(all, fmt.Errorf("%s are set: keep one of them, they are different ways to find the cluster", strings.Join(ways, " and ")))
 	case c.URL != "":
 		all = append(all, CheckURL("cluster.url", c.URL))
+	}
+	if !slices.Contains(transports, c.Transport) {
+		all = append(all, fmt.Errorf("cluster.transport is %q: use one of %s", c.Transport, strings.Join(transports, ", ")))
 	}
 	all = append(all, c.checkDiscovery()...)
 	return errors.Join(append(all, c.checkFiles()...)...)

@@ -9,12 +9,16 @@ import (
 type Key struct {
 	// Table and Name are where it stands: [Table], Name = …
 	Table, Name string
-	// Type is the kind of value: string, number, bool, list, table or time.
+	// Type is the kind of value: string, number, bool, list, numbers (a list of
+	// them), table or time.
 	Type string
 	// Default is the value of a key left out, Example one for a key without
 	// default; "" where there is none.
 	Default, Example string
 	Doc              string
+	// Parity says in which way a key of [runners.kubernetes] differs here, ""
+	// where it does not.
+	Parity string
 
 	index []int // of the field, from Settings down
 }
@@ -29,7 +33,9 @@ type Table struct {
 	List bool
 	// Inner is whether the table stands in another one.
 	Inner bool
-	Keys  []Key
+	// Parity is as that of a Key.
+	Parity string
+	Keys   []Key
 }
 
 // Tables lists all that the file may hold, in the order of the file.
@@ -61,20 +67,20 @@ func collect(table *Table, inside *[]Table, of reflect.Type, index []int) {
 		if index != nil {
 			place = append(append([]int{}, index...), j)
 		}
-		doc := field.Tag.Get("doc")
+		doc, parity := field.Tag.Get("doc"), field.Tag.Get("parity")
 		switch kind := field.Type; {
 		case field.Anonymous:
 			collect(table, inside, kind, place)
 		case kind.Kind() == reflect.Slice && kind.Elem().Kind() == reflect.Struct:
-			*inside = append(*inside, tablesOf(Table{Name: table.Name + "." + field.Tag.Get("toml"), Doc: doc, List: true}, kind.Elem(), nil)...)
+			*inside = append(*inside, tablesOf(Table{Name: table.Name + "." + field.Tag.Get("toml"), Doc: doc, Parity: parity, List: true}, kind.Elem(), nil)...)
 		case kind.Kind() == reflect.Struct:
-			*inside = append(*inside, tablesOf(Table{Name: table.Name + "." + field.Tag.Get("toml"), Doc: doc, Inner: true}, kind, place)...)
+			*inside = append(*inside, tablesOf(Table{Name: table.Name + "." + field.Tag.Get("toml"), Doc: doc, Parity: parity, Inner: true}, kind, place)...)
 		case kind.Kind() == reflect.Pointer && kind.Elem().Kind() == reflect.Struct:
-			*inside = append(*inside, tablesOf(Table{Name: table.Name + "." + field.Tag.Get("toml"), Doc: doc, Inner: true}, kind.Elem(), nil)...)
+			*inside = append(*inside, tablesOf(Table{Name: table.Name + "." + field.Tag.Get("toml"), Doc: doc, Parity: parity, Inner: true}, kind.Elem(), nil)...)
 		default:
 			table.Keys = append(table.Keys, Key{
 				Table: table.Name, Name: field.Tag.Get("toml"), Type: typeName(kind),
-				Default: field.Tag.Get("default"), Example: field.Tag.Get("example"), Doc: doc,
+				Default: field.Tag.Get("default"), Example: field.Tag.Get("example"), Doc: doc, Parity: parity,
 				index: place,
 			})
 		}
@@ -88,8 +94,10 @@ func typeName(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[Duration]():
 		return "time"
-	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64, t.Kind() == reflect.Float64:
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Int32, t.Kind() == reflect.Int64, t.Kind() == reflect.Float64:
 		return "number"
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Int64:
+		return "numbers"
 	case t.Kind() == reflect.Bool:
 		return "bool"
 	case t.Kind() == reflect.Slice:
@@ -106,6 +114,8 @@ func (k Key) TOML(value string) string {
 	switch k.Type {
 	case "number", "bool":
 		return value
+	case "numbers":
+		return "[" + strings.ReplaceAll(value, ",", ", ") + "]"
 	case "list":
 		return `["` + strings.ReplaceAll(value, ",", `", "`) + `"]`
 	case "table":

@@ -15,15 +15,16 @@ import (
 // Parse reads the text of a file named name (for its errors), fills in the
 // defaults and checks every value. Its error lists all that is wrong.
 func Parse(name string, text []byte) (Settings, error) {
-	s := Defaults()
-	decoder := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
-	if err := decoder.Decode(&s); err != nil {
-		return Settings{}, fmt.Errorf("%s: %w", name, explain(err))
+	draft, err := Read(name, text)
+	if err != nil {
+		return Settings{}, err
 	}
-	if err := s.check(); err != nil {
-		return Settings{}, fmt.Errorf("%s: %w", name, err)
-	}
-	return s, nil
+	return draft.Settings()
+}
+
+// decode reads a text into settings, where every key has to be known.
+func decode(text []byte, into *Settings) error {
+	return toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields().Decode(into)
 }
 
 // Defaults are the settings of an empty file. They are not complete: an empty

@@ -51,9 +51,13 @@ func (r Resources) HelperResources() []Resource {
 }
 
 func (r Resources) check() []error {
+	return checkResources(append(r.BuildResources(), r.HelperResources()...))
+}
+
+func checkResources(pairs []Resource) []error {
 	var all []error
-	for _, pair := range append(r.BuildResources(), r.HelperResources()...) {
-		request, err1 := quantity("kubernetes."+pair.Name+"_request", pair.Request)
+	for _, pair := range pairs {
+		request, err1 := parseQuantity("kubernetes."+pair.Name+"_request", pair.Request)
 		limit, err2 := quantity("kubernetes."+pair.Name+"_limit", pair.Limit)
 		all = append(all, err1, err2)
 		if err1 == nil && err2 == nil && pair.Request != "" && pair.Limit != "" && request.Cmp(limit) > 0 {
@@ -63,7 +67,17 @@ func (r Resources) check() []error {
 	return all
 }
 
+// quantity reads a quantity above 0. Kubernetes takes a limit of 0 for none at
+// all.
 func quantity(key, text string) (resource.Quantity, error) {
+	q, err := parseQuantity(key, text)
+	if err == nil && text != "" && q.Sign() == 0 {
+		err = fmt.Errorf("%s is %q: it has to be above 0", key, text)
+	}
+	return q, err
+}
+
+func parseQuantity(key, text string) (resource.Quantity, error) {
 	if text == "" {
 		return resource.Quantity{}, nil
 	}
@@ -71,8 +85,8 @@ func quantity(key, text string) (resource.Quantity, error) {
 	if err != nil {
 		return q, fmt.Errorf("%s is %q: write a Kubernetes quantity such as 500m, 2 or 4Gi", key, text)
 	}
-	if q.Sign() <= 0 {
-		return q, fmt.Errorf("%s is %q: it has to be above 0", key, text)
+	if q.Sign() < 0 {
+		return q, fmt.Errorf("%s is %q: it has to be 0 or more", key, text)
 	}
 	return q, nil
 }

@@ -20,7 +20,9 @@ type Settings struct {
 	Run        Run        `toml:"run" doc:"How a stage is watched and ended."`
 	Cleanup    Cleanup    `toml:"cleanup" doc:"How cleanup ends. It has to fit in the runner's shutdown_timeout (30 s by default)."`
 	State      State      `toml:"state" doc:"What the driver keeps on this host."`
+	Inherit    Inherit    `toml:"inherit" doc:"Settings that stand in the runner's own config.toml already. tenant-executor migrate shows which of them are carried over."`
 	Warm       Warm       `toml:"warm" doc:"Nodes that are kept for jobs to come, by placeholder Pods. Without this table none are. Placeholders make way for jobs of the same namespace alone: use one namespace for all jobs of a cluster that has them. Keys have the names and meanings of [runners.kubernetes.autoscaler] in the runner's config.toml, where that has them."`
+	Debug      Debug      `toml:"debug" doc:"A look into failed jobs."`
 }
 
 // Cluster is how to reach the cluster. Exactly one of URL, DiscoverCluster and
@@ -35,6 +37,7 @@ type Cluster struct {
 	CAFile             string `toml:"ca_file" example:"/etc/tenant-executor/ca.crt" doc:"File with the certificate of the cluster's CA (PEM). The three files are needed unless in_cluster is set."`
 	CertFile           string `toml:"cert_file" example:"/etc/tenant-executor/client.crt" doc:"File with the driver's client certificate (PEM). It is read again for each connection, so it may be replaced at any time."`
 	KeyFile            string `toml:"key_file" example:"/etc/tenant-executor/client.key" doc:"File with the key of the client certificate (PEM), which nobody but its owner may read (mode 0600)."`
+	Transport          string `toml:"transport" default:"spdy" doc:"Protocol of the connections to running stages: spdy or websocket. Both lose nothing; websocket needs the verb get on pods/exec, and create too from Kubernetes 1.35 on."`
 }
 
 // Tenant is what the gateway does about nodes.
@@ -56,9 +59,11 @@ type Job struct {
 
 // Wait holds the budget of each phase of prepare.
 type Wait struct {
-	Node  Duration `toml:"node" default:"15m" doc:"Until a node takes the Pod: the boot of a node, and the queue when all are busy."`
-	Start Duration `toml:"start" default:"15m" doc:"From then until the containers run: mostly the pull of the images."`
-	Reach Duration `toml:"reach" default:"2m" doc:"From then until a command runs in the Pod: the node's connection to the cluster."`
+	Node     Duration `toml:"node" default:"15m" doc:"Until a node takes the Pod: the boot of a node, and the queue when all are busy."`
+	Start    Duration `toml:"start" default:"15m" doc:"From then until the containers run: mostly the pull of the images."`
+	Registry Duration `toml:"registry" default:"5m" doc:"How long an image is asked for again whose registry does not answer, fails, or allows no more pulls. It counts within start."`
+	Reach    Duration `toml:"reach" default:"2m" doc:"From then until a command runs in the Pod: the node's connection to the cluster."`
+	Services Duration `toml:"services" default:"5m" doc:"From then until every service with the variable HEALTHCHECK_TCP_PORT answers at its port. Then the job fails: it was not to begin without them."`
 }
 
 // Run is how a stage is watched and ended.
@@ -74,6 +79,11 @@ type Run struct {
 // Cleanup is how cleanup ends.
 type Cleanup struct {
 	Timeout Duration `toml:"timeout" default:"20s" doc:"How long cleanup tries to reach the cluster."`
+}
+
+// Inherit is where settings are taken from that the file does not name.
+type Inherit struct {
+	ConfigFile string `toml:"config_file" example:"/etc/gitlab-runner/config.toml" doc:"The runner's config.toml. Keys of [runners.kubernetes] there, and builds_dir, cache_dir and shell, count as if they were written here; what is written here wins. The runner that a stage works for is found by its token. The driver has to be able to read the file."`
 }
 
 // State is what lasts on the host.

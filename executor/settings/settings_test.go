@@ -28,29 +28,51 @@ helper_image = "helper:1"
 `
 
 func TestExampleIsUpToDateAndValid(t *testing.T) {
-	want := settings.Example()
-	if *update {
-		if err := os.WriteFile(examplePath, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(examplePath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("examples/config.toml is not what the settings say; run make update (-want +got):\n%s", diff)
-	}
-	if _, err := settings.Parse("example", got); err != nil {
+	got := generated(t, examplePath, settings.Example())
+	if _, err := settings.Parse("example", []byte(got)); err != nil {
 		t.Errorf("the example is refused: %v", err)
 	}
 }
 
-// Every commented key of the example has to be accepted too, or it would lead
+func TestReferenceIsUpToDate(t *testing.T) {
+	generated(t, "../../docs/reference/configuration.md", settings.Reference())
+}
+
+// generated compares a file with what it has to hold.
+func generated(t *testing.T, path, want string) string {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("%s is not what the settings say; run make update (-want +got):\n%s", path, diff)
+	}
+	return string(got)
+}
+
+// toml is what is written of the configuration in a text in Markdown.
+func toml(text string) string {
+	var blocks []string
+	for i, block := range strings.Split(text, "```") {
+		if rest, found := strings.CutPrefix(block, "toml\n"); found && i%2 == 1 {
+			blocks = append(blocks, rest)
+		}
+	}
+	return strings.Join(blocks, "\n")
+}
+
+// Every commented key of the reference has to be accepted too, or it would lead
 // its reader into an error.
 func TestEveryExampleValueIsValid(t *testing.T) {
 	var uncommented []string
-	for _, line := range strings.Split(settings.Example(), "\n") {
+	other := false
+	for _, line := range strings.Split(toml(settings.Reference()), "\n") {
 		if rest, found := strings.CutPrefix(line, "# "); found {
 			// The other ways to the cluster exclude url; TestWaysToTheCluster
 			// has them.
@@ -60,6 +82,11 @@ func TestEveryExampleValueIsValid(t *testing.T) {
 			}
 			if strings.HasPrefix(rest, "[") && strings.HasSuffix(rest, "]") {
 				line = rest
+				// A hook is one of three; TestHooks has the others.
+				other = strings.Contains(rest, ".http_get") || strings.Contains(rest, ".tcp_socket")
+			}
+			if other {
+				line = "# " + rest
 			}
 		}
 		uncommented = append(uncommented, line)
@@ -96,7 +123,7 @@ func TestRefusals(t *testing.T) {
 		// want are parts of the error.
 		want []string
 	}{
-		{"empty file", "", []string{"cluster.url is not set", "cluster.ca_file is not set", "kubernetes.helper_image is not set"}},
+		{"empty file", "", []string{"cluster.url is not set", "cluster.ca_file is not set"}},
 		{"mistyped key", minimal + "namspace = \"x\"", []string{"line 9", `"kubernetes.namspace"`, `did you mean "kubernetes.namespace"?`}},
 		{"key in the wrong table", minimal + "poll = \"5s\"", []string{`did you mean "run.poll"?`}},
 		{"mistyped table", minimal + "[wiat]\nnode = \"1m\"", []string{`did you mean "wait`}},
@@ -120,7 +147,12 @@ func TestRefusals(t *testing.T) {
 		{"request above limit", minimal + "cpu_request = \"2\"\ncpu_limit = \"1500m\"", []string{"kubernetes.cpu_request is 2", "cpu_limit, which is 1500m"}},
 		{"namespace", minimal + "namespace = \"Not_Valid\"", []string{"kubernetes.namespace", "Not_Valid"}},
 		{"selector", minimal + "node_selector = { \"a b\" = \"c\" }", []string{"kubernetes.node_selector", "a b"}},
-		{"label value", minimal + "pod_labels = { a = \"b c\" }", []string{"kubernetes.pod_labels", "b c"}},
+		{"label name", minimal + "pod_labels = { \"a b\" = \"c\" }", []string{"kubernetes.pod_labels", "a b"}},
+		{"value of a node's label", minimal + "node_selector = { a = \"b c\" }", []string{"kubernetes.node_selector", "b c"}},
+		{"negative request", minimal + "cpu_request = \"-1\"", []string{"kubernetes.cpu_request", "0 or more"}},
+		{"limit of nothing", minimal + "memory_limit = \"0\"", []string{"kubernetes.memory_limit", "above 0"}},
+		{"gate", minimal + "namespace_overwrite_allowed = \"ci-(\"", []string{"kubernetes.namespace_overwrite_allowed", "ci-("}},
+		{"ceiling of a resource", minimal + "helper_memory_limit_overwrite_max_allowed = \"lots\"", []string{"kubernetes.helper_memory_limit_overwrite_max_allowed", "lots"}},
 		{"builds_dir", minimal + "[job]\nbuilds_dir = \"builds/\"", []string{"job.builds_dir", "whole path"}},
 		{"root as cache", minimal + "[job]\ncache_dir = \"/\"", []string{"job.cache_dir"}},
 		{"shell", minimal + "[job]\nshell = \"pwsh\"", []string{"job.shell", "bash or sh"}},
@@ -137,6 +169,7 @@ func TestRefusals(t *testing.T) {
 		{"negative idle count", minimal + "[[warm.policy]]\nidle_count = -2", []string{"warm.policy 1", "idle_count is -2"}},
 		{"count that is no number", minimal + "[[warm.policy]]\nidle_count = \"two\"", []string{"line 10", "idle_count"}},
 		{"mistyped key of a policy", minimal + "[[warm.policy]]\nidle_cuont = 2", []string{"line 10", `did you mean "warm.policy.idle_count"?`}},
+		{"transport", strings.Replace(minimal, "ca_file", "transport = \"http\"\nca_file", 1), []string{`cluster.transport is "http"`, "spdy, websocket"}},
 		{"relative file", strings.Replace(minimal, "/etc/x/ca.crt", "ca.crt", 1), []string{"cluster.ca_file", "whole path"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -5,6 +5,7 @@ package capacity
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,6 +58,18 @@ func (n *Nodes) ready(ctx context.Context) (map[string]bool, error) {
 	return names, nil
 }
 
+// List gives all nodes, oldest first.
+func (n *Nodes) List(ctx context.Context) ([]corev1.Node, error) {
+	list, err := n.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(list.Items, func(a, b corev1.Node) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
+	return list.Items, nil
+}
+
 func (n *Nodes) list(ctx context.Context) (*corev1.NodeList, error) {
 	list := &corev1.NodeList{}
 	err := n.cluster.Retry(ctx, n.budget, func(ctx context.Context) error {
@@ -81,6 +94,8 @@ type Health struct {
 	Since time.Time
 	// Joined is when the node joined the cluster.
 	Joined time.Time
+	// Arch is its architecture, as in GOARCH.
+	Arch string
 	// Allocatable is what Pods can have of the node.
 	Allocatable corev1.ResourceList
 }
@@ -99,9 +114,12 @@ func (n *Nodes) Health(ctx context.Context, name string) (Health, error) {
 	return healthOf(node), nil
 }
 
+// HealthOf is how a node is that was read.
+func HealthOf(node *corev1.Node) Health { return healthOf(node) }
+
 func healthOf(node *corev1.Node) Health {
 	joined := node.CreationTimestamp.Time
-	h := Health{Exists: true, Reason: "the node has not reported in yet", Since: joined, Joined: joined, Allocatable: node.Status.Allocatable}
+	h := Health{Exists: true, Reason: "the node has not reported in yet", Since: joined, Joined: joined, Arch: node.Status.NodeInfo.Architecture, Allocatable: node.Status.Allocatable}
 	for _, c := range node.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			h.Ready = c.Status == corev1.ConditionTrue

@@ -48,8 +48,8 @@ func TestHealth(t *testing.T) {
 	server.SetNode("gone", true)
 	server.RemoveNode("gone")
 	for name, want := range map[string]capacity.Health{
-		"well": {Exists: true, Ready: true, Reason: "KubeletReady: kubelet is posting ready status", Since: since},
-		"ill":  {Exists: true, Reason: "NodeStatusUnknown: Kubelet stopped posting node status.", Since: since},
+		"well": {Exists: true, Ready: true, Reason: "KubeletReady: kubelet is posting ready status", Since: since, Arch: "amd64"},
+		"ill":  {Exists: true, Reason: "NodeStatusUnknown: Kubelet stopped posting node status.", Since: since, Arch: "amd64"},
 		"gone": {},
 	} {
 		if got, err := nodes.Health(t.Context(), name); err != nil || !cmp.Equal(got, want) {

@@ -41,8 +41,9 @@ type Template struct {
 	PullPolicy    corev1.PullPolicy
 	PullSecrets   []string
 	PriorityClass string
-	// NodeSelector is that of the jobs.
+	// NodeSelector and Tolerations are those of the jobs.
 	NodeSelector map[string]string
+	Tolerations  []corev1.Toleration
 }
 
 // placeholderGrace is how long a placeholder has to end, in seconds: it has
@@ -117,6 +118,7 @@ func (p *Pool) placeholder(name string, kind Label, life time.Duration) *corev1.
 			AutomountServiceAccountToken:  &no,
 			EnableServiceLinks:            &no,
 			PriorityClassName:             p.template.PriorityClass,
+			Tolerations:                   p.template.Tolerations,
 			Containers: []corev1.Container{{
 				Name: "pause", Image: p.template.Image, ImagePullPolicy: p.template.PullPolicy,
 				// Nothing is taken from a job. Written out, so that no default of

@@ -6,16 +6,13 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
-	"sync/atomic"
 
+	"github.com/gorilla/websocket"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/remotecommand"
-	"k8s.io/streaming/pkg/httpstream"
-	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
 // Exec is one command in a container, as the program of that container sees
@@ -28,13 +25,16 @@ type Exec struct {
 	// client opened none.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+	// Resize has the sizes of the terminal as JSON, for a command on one; it is
+	// nil otherwise. Such a command has no Stderr.
+	Resize io.Reader
 
-	server  *Server
-	socket  *net.TCPConn
-	conn    httpstream.Connection
-	streams map[string]httpstream.Stream
-	stdin   []byte // read so far; the Server's lock guards it
-	ended   bool
+	server   *Server
+	socket   *net.TCPConn
+	conn     connection
+	channels map[string]channel
+	stdin    []byte // read so far; the Server's lock guards it
+	ended    bool
 }
 
 // OnExec says what commands do. The function runs once for each command, in a
@@ -73,69 +73,39 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, asked Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	s.mu.Lock()
-	protocols, program, breakAt := s.protocols, s.onExec, s.breakAt
-	s.breakAt = 0
-	s.mu.Unlock()
-	if _, err := httpstream.Handshake(r, w, protocols); err != nil {
-		return // Handshake has answered
+	open := s.openSPDY
+	if websocket.IsWebSocketUpgrade(r) {
+		open = s.openWebSocket
 	}
-	opening := make(chan opened)
-	count := atomic.Int32{}
-	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(stream httpstream.Stream, replied <-chan struct{}) error {
-		if int(count.Add(1)) == breakAt {
-			reset(plain)
-			return nil
-		}
-		go func() {
-			select {
-			case opening <- opened{stream, replied}:
-			case <-s.stop:
-			}
-		}()
-		return nil
-	})
+	conn, channels := open(w, r, plain)
 	if conn == nil {
-		return // UpgradeResponse has answered
+		return // the client has been answered, or has gone
 	}
 	defer conn.Close() //nolint:errcheck // the client may be gone
 	query := r.URL.Query()
-	streams, ok := accept(conn, opening, streamCount(query))
-	if !ok {
-		return
-	}
 	e := &Exec{
 		Namespace: asked.Namespace, Pod: asked.Name, Container: query.Get("container"), Args: query["command"],
-		server: s, socket: plain, conn: conn, streams: streams,
+		server: s, socket: plain, conn: conn, channels: channels,
 	}
+	s.mu.Lock()
+	program := s.onExec
+	s.mu.Unlock()
 	e.run(program)
 }
 
-// opened is a stream that the client has opened, and when its reply is sent.
-type opened struct {
-	httpstream.Stream
-	replied <-chan struct{}
+// connection is what carries the streams of one command.
+type connection interface {
+	// CloseChan is closed when the client has gone.
+	CloseChan() <-chan bool
+	Close() error
+	// goAway ends the connection in good order, but without a status.
+	goAway()
 }
 
-// accept waits for n streams, by their type; ok is false when the client goes
-// before.
-func accept(conn httpstream.Connection, opening <-chan opened, n int) (streams map[string]httpstream.Stream, ok bool) {
-	streams = map[string]httpstream.Stream{}
-	for len(streams) < n {
-		var one opened
-		select {
-		case one = <-opening:
-		case <-conn.CloseChan():
-			return nil, false
-		}
-		select {
-		case <-one.replied:
-		case <-conn.CloseChan():
-			return nil, false
-		}
-		streams[one.Headers().Get(corev1.StreamType)] = one.Stream
-	}
-	return streams, true
+// channel is one stream of a command.
+type channel interface {
+	io.ReadWriteCloser
+	Reset() error
 }
 
 // mayExec is the apiserver's and the kubelet's look at the Pod.
@@ -152,25 +122,14 @@ func (s *Server) mayExec(asked Request) *apierrors.StatusError {
 	return nil
 }
 
-func streamCount(query map[string][]string) int {
-	count := 1
-	for _, name := range []string{"stdin", "stdout", "stderr"} {
-		if slices.Contains([]string{"1", "true"}, first(query[name])) {
-			count++
-		}
-	}
-	return count
-}
-
-func first(values []string) string {
-	if len(values) == 0 {
-		return ""
-	}
-	return values[0]
-}
-
 func (e *Exec) run(program func(*Exec)) {
-	e.Stdin, e.Stdout, e.Stderr = &stdinReader{e}, e.streams[corev1.StreamTypeStdout], e.streams[corev1.StreamTypeStderr]
+	e.Stdin, e.Stdout = &stdinReader{e}, e.channels[corev1.StreamTypeStdout]
+	if c := e.channels[corev1.StreamTypeStderr]; c != nil {
+		e.Stderr = c
+	}
+	if c := e.channels[corev1.StreamTypeResize]; c != nil {
+		e.Resize = c
+	}
 	s := e.server
 	s.mu.Lock()
 	s.record.execs = append(s.record.execs, e)
@@ -200,7 +159,7 @@ func (s *Server) Running() int {
 type stdinReader struct{ exec *Exec }
 
 func (r *stdinReader) Read(p []byte) (int, error) {
-	stream := r.exec.streams[corev1.StreamTypeStdin]
+	stream := r.exec.channels[corev1.StreamTypeStdin]
 	if stream == nil {
 		return 0, io.EOF
 	}
@@ -265,15 +224,17 @@ func (e *Exec) end(status metav1.Status) {
 func (e *Exec) Status(text []byte) {
 	e.ended = true
 	e.closeOutput()
-	_, _ = e.streams[corev1.StreamTypeError].Write(text)
-	_ = e.streams[corev1.StreamTypeError].Close()
+	_, _ = e.channels[corev1.StreamTypeError].Write(text)
+	_ = e.channels[corev1.StreamTypeError].Close()
 	e.WaitGone()
 	_ = e.conn.Close()
 }
 
 func (e *Exec) closeOutput() {
-	_ = e.streams[corev1.StreamTypeStdout].Close()
-	_ = e.streams[corev1.StreamTypeStderr].Close()
+	_ = e.channels[corev1.StreamTypeStdout].Close()
+	if e.Stderr != nil {
+		_ = e.channels[corev1.StreamTypeStderr].Close()
+	}
 }
 
 // Break is a way in which a connection ends without the command's status.
@@ -281,11 +242,14 @@ type Break string
 
 // The ways in which a connection breaks.
 const (
-	// CloseStreams closes each stream as if the command had ended.
+	// CloseStreams closes each stream as if the command had ended. Over
+	// WebSocket that is a close frame with code 1000.
 	CloseStreams Break = "all streams closed"
-	// GoAway closes the connection in good order.
+	// GoAway closes the connection in good order. Over WebSocket that is a
+	// close frame with code 1001.
 	GoAway Break = "connection closed (GOAWAY)"
-	// ResetStreams resets each stream; the connection stays.
+	// ResetStreams resets each stream; the connection stays. There is no such
+	// thing over WebSocket.
 	ResetStreams Break = "streams reset"
 	// FIN ends the TCP connection in good order.
 	FIN Break = "TCP FIN"
@@ -293,6 +257,11 @@ const (
 	RST Break = "TCP RST"
 	// Hang closes the output and leaves the error stream open.
 	Hang Break = "output closed, error stream left open"
+	// LostBehind is a connection that is lost between the apiserver and the
+	// node. Over WebSocket the apiserver tells it as exit code 0
+	// (streamtranslator.go in k8s.io/apiserver/pkg/util/proxy); over SPDY it
+	// passes the loss on.
+	LostBehind Break = "lost behind the apiserver, told as exit code 0"
 )
 
 // Break breaks the connection. After Hang it waits until the client goes.
@@ -300,13 +269,13 @@ func (e *Exec) Break(way Break) {
 	e.ended = true
 	switch way {
 	case CloseStreams:
-		for _, stream := range e.streams {
+		for _, stream := range e.channels {
 			_ = stream.Close()
 		}
 	case GoAway:
-		_ = e.conn.Close()
+		e.conn.goAway()
 	case ResetStreams:
-		for _, stream := range e.streams {
+		for _, stream := range e.channels {
 			_ = stream.Reset()
 		}
 	case FIN:
@@ -315,6 +284,9 @@ func (e *Exec) Break(way Break) {
 		reset(e.socket)
 	case Hang:
 		e.closeOutput()
+	case LostBehind:
+		e.Exit(0)
+		return
 	default:
 		panic("faultserver: no such break: " + string(way))
 	}

@@ -57,8 +57,18 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, asked Request) {
 		s.patch(w, asked)
 	case "pods delete":
 		s.delete(w, asked)
-	case "pods/exec create":
+	case "pods/log get":
+		s.log(w, r, asked)
+	case "secrets create":
+		s.createSecret(w, asked)
+	case "secrets patch":
+		s.patchSecret(w, asked)
+	case "secrets delete":
+		s.deleteSecret(w, asked)
+	case "pods/exec create", "pods/exec get":
 		s.exec(w, r, asked)
+	case "events list":
+		s.listEvents(w, r, asked)
 	case "nodes get":
 		s.getNode(w, asked)
 	case "nodes list":
@@ -127,7 +137,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request, asked Request) {
 		Items:    []corev1.Pod{},
 	}
 	for _, p := range s.store.pods {
-		if p.Namespace == asked.Namespace && selector.Matches(labels.Set(p.Labels)) {
+		if (asked.Namespace == metav1.NamespaceAll || p.Namespace == asked.Namespace) && selector.Matches(labels.Set(p.Labels)) {
 			list.Items = append(list.Items, *p)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 type Request struct {
 	// Verb is get, list, watch, create, patch or delete.
 	Verb string
-	// Resource is pods, pods/exec or nodes.
+	// Resource is pods, pods/exec, pods/log, secrets or nodes.
 	Resource  string
 	Namespace string
 	Name      string
@@ -134,5 +134,5 @@ func parse(r *http.Request) (parsed Request, ok bool) {
 	default:
 		parsed.Verb = "get"
 	}
-	return parsed, slices.Contains([]string{"pods", "pods/exec", "nodes"}, parsed.Resource)
+	return parsed, slices.Contains([]string{"pods", "pods/exec", "pods/log", "secrets", "nodes", "events"}, parsed.Resource)
 }

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Server is one apiserver. Its methods may be called from several goroutines.
@@ -25,18 +27,25 @@ type Server struct {
 	mu      sync.Mutex
 	changed *sync.Cond
 
-	web       *httptest.Server
-	store     store
-	record    record
-	faults    []*fault
-	refusals  int
-	onCreate  []Step
-	onExec    func(*Exec)
-	onWatch   func(n int) WatchPlan
-	lingering bool
-	denied    []string
-	protocols []string
-	breakAt   int
+	web     *httptest.Server
+	store   store
+	secrets []*corev1.Secret
+	events  []corev1.Event
+	// logs are the logs of containers, by their names; logCuts is how often one
+	// is still cut off, after logCutAfter lines.
+	logs                 map[string][]logLine
+	logFollowers         map[string]int
+	logCuts, logCutAfter int
+	record               record
+	faults               []*fault
+	refusals             int
+	onCreate             []Step
+	onExec               func(*Exec)
+	onWatch              func(n int) WatchPlan
+	lingering            bool
+	denied               []string
+	protocols            []string
+	breakAt              int
 }
 
 // Start starts a Server, which ends with the test.

@@ -106,7 +106,7 @@ func (s *Server) SetNodeSince(name string, ready bool, since time.Time) {
 	node := &corev1.Node{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
 		ObjectMeta: metav1.ObjectMeta{Name: name, UID: newUID()},
-		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{
+		Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{Architecture: "amd64"}, Conditions: []corev1.NodeCondition{{
 			Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status",
 			LastTransitionTime: metav1.NewTime(since.Truncate(time.Second)),
 		}}},

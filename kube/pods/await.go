@@ -16,7 +16,12 @@ type Clock interface {
 }
 
 // Budgets is how long a Pod may stay in each phase.
-type Budgets struct{ Node, Start time.Duration }
+type Budgets struct {
+	Node, Start time.Duration
+	// Pull is how long a container's image may fail to be pulled for reasons
+	// that may pass; nil leaves that to Start.
+	Pull func(container string) time.Duration
+}
 
 func (b Budgets) of(phase Phase) time.Duration {
 	if phase == Unscheduled {
@@ -67,12 +72,18 @@ func (e *FailedError) Error() string {
 }
 
 // ContainerError says that a container of the Pod cannot start, and why.
-type ContainerError struct{ Problem Problem }
+type ContainerError struct {
+	Problem Problem
+	// Node is where the container is.
+	Node string
+	// After is how long a problem that may pass has lasted; 0 for others.
+	After time.Duration
+}
 
 // Error names the container, its image and the kubelet's words.
 func (e *ContainerError) Error() string {
 	p := e.Problem
-	return fmt.Sprintf("container %s with image %s: %s: %s", p.Container, p.Image, p.Reason, p.Message)
+	return fmt.Sprintf("container %s with image %s: %s", p.Container, p.Image, p.Words())
 }
 
 // GoneError says that the Pod was deleted while it was waited for.
@@ -81,13 +92,14 @@ type GoneError struct{ Ref Ref }
 // Error names the Pod.
 func (e *GoneError) Error() string { return fmt.Sprintf("Pod %s was deleted", e.Ref) }
 
-// Await waits until every container of the Pod runs. Its error is a
+// Await waits until the Pod runs: every container that is named as needed, or
+// all of them where none is; see StateOf. Its error is a
 // *PhaseTimeoutError, *FailedError, *ContainerError or *GoneError, or that of
 // ctx.
-func (c *Client) Await(ctx context.Context, pod *corev1.Pod, budgets Budgets, clock Clock, observer Observer) (*corev1.Pod, Timing, error) {
+func (c *Client) Await(ctx context.Context, pod *corev1.Pod, budgets Budgets, clock Clock, observer Observer, needed ...string) (*corev1.Pod, Timing, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := &waiting{ref: RefTo(pod), budgets: budgets, clock: clock, observer: observer, entered: clock.Now(), phase: Unscheduled}
+	w := &waiting{ref: RefTo(pod), budgets: budgets, clock: clock, observer: observer, needed: needed, entered: clock.Now(), phase: Unscheduled}
 	return w.run(ctx, c.Follow(ctx, pod, clock))
 }
 
@@ -97,11 +109,20 @@ type waiting struct {
 	budgets  Budgets
 	clock    Clock
 	observer Observer
+	needed   []string
 
 	state   State
 	phase   Phase
 	entered time.Time
 	timing  Timing
+
+	// seen is the Pod as it was last, failing since when the pull of each
+	// container's image has failed, and pull when the first of them has used up
+	// its budget, at due.
+	seen    State
+	failing map[string]time.Time
+	pull    <-chan time.Time
+	due     time.Time
 }
 
 func (w *waiting) run(ctx context.Context, changes <-chan Change) (*corev1.Pod, Timing, error) {
@@ -113,6 +134,10 @@ func (w *waiting) run(ctx context.Context, changes <-chan Change) (*corev1.Pod, 
 			return nil, w.timing, ctx.Err()
 		case <-limit:
 			return nil, w.timing, &PhaseTimeoutError{State: w.state, After: w.inPhase()}
+		case <-w.pull:
+			if err := w.pulls(w.seen); err != nil {
+				return nil, w.timing, err
+			}
 		case <-beat:
 			w.observer.Waiting(ctx, w.state, w.inPhase())
 			beat = w.clock.After(heartbeat)
@@ -143,13 +168,17 @@ func (w *waiting) take(ctx context.Context, pod *corev1.Pod) (done bool, err err
 	if pod.DeletionTimestamp != nil {
 		return false, &GoneError{Ref: w.ref}
 	}
-	state := StateOf(pod)
-	if p := state.Find(PullDenied, NotStartable); p != nil {
-		return false, &ContainerError{Problem: *p}
+	state := StateOf(pod, w.needed...)
+	if p := state.final(); p != nil {
+		return false, &ContainerError{Problem: *p, Node: state.Node}
+	}
+	w.seen = state
+	if err := w.pulls(state); err != nil {
+		return false, err
 	}
 	if state.Phase == Ended {
 		if p := state.Find(OutOfMemory, Exited); p != nil && pod.Status.Reason == "" {
-			return false, &ContainerError{Problem: *p}
+			return false, &ContainerError{Problem: *p, Node: state.Node}
 		}
 		return false, &FailedError{State: state}
 	}

@@ -17,7 +17,8 @@ const (
 	Unscheduled Phase = iota
 	// Starting: a node has it, and pulls images or starts containers.
 	Starting
-	// Running: every container runs. Commands may not reach it yet.
+	// Running: every container that is needed runs, and the others have run at
+	// least. Commands may not reach it yet.
 	Running
 	// Ended: it will not run any more.
 	Ended
@@ -36,6 +37,9 @@ type Problem struct {
 	Kind Kind
 	// Reason and Message are the kubelet's words.
 	Reason, Message string
+	// Ended is whether the container has ended, with Code.
+	Ended bool
+	Code  int32
 }
 
 // Kind sorts the problems of a container by what can be done about them.
@@ -45,8 +49,22 @@ const (
 	// Passing may mend itself: a registry that does not answer, a network
 	// that is not up yet.
 	Passing Kind = iota
-	// PullDenied: the registry does not have the image or does not give it.
+	// ImageMissing: the registry does not have the image.
+	ImageMissing
+	// PullDenied: the registry does not give the image to whoever asks.
 	PullDenied
+	// ImageInvalid: the image's name is not one.
+	ImageInvalid
+	// ImageAbsent: the node does not have the image and may not pull it.
+	ImageAbsent
+	// ImagePlatform: the image is for other machines than the node.
+	ImagePlatform
+	// RegistryDown: the registry does not answer or is not well.
+	RegistryDown
+	// RegistryLimit: the registry gives no more for now.
+	RegistryLimit
+	// PullFailing: the image cannot be pulled, for a reason that may pass.
+	PullFailing
 	// NotStartable: the image is there and its container cannot start.
 	NotStartable
 	// OutOfMemory: the kernel ended the container at its memory limit.
@@ -60,27 +78,37 @@ type State struct {
 	Phase    Phase
 	Node     string
 	Problems []Problem
+	// Over are the containers that have ended and are not needed.
+	Over []Problem
 	// Detail is why the Pod waits or ended, in the cluster's words; "" where
 	// it says nothing.
 	Detail string
 }
 
-// StateOf reads the status of a Pod.
-func StateOf(pod *corev1.Pod) State {
-	s := State{Node: pod.Spec.NodeName, Problems: problems(pod)}
+// StateOf reads the status of a Pod. The containers named as needed have to
+// run; the others may end by themselves. Without any name all are needed.
+func StateOf(pod *corev1.Pod, needed ...string) State {
+	s := State{Node: pod.Spec.NodeName}
+	for _, p := range problems(pod) {
+		if ends := p.Ended && len(needed) > 0 && !slices.Contains(needed, p.Container); ends {
+			s.Over = append(s.Over, p)
+		} else {
+			s.Problems = append(s.Problems, p)
+		}
+	}
 	switch {
 	case pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:
 		s.Phase = Ended
-		s.Detail = endReason(pod)
+		s.Detail = endReason(pod, s)
 	case pod.Spec.NodeName == "":
 		s.Phase = Unscheduled
 		s.Detail = conditionMessage(pod, corev1.PodScheduled)
-	case allRunning(pod):
+	case s.allRunning(pod):
 		s.Phase = Running
 	case anyEnded(s.Problems):
 		// The kubelet is slower to say so of the Pod than of its container.
 		s.Phase = Ended
-		s.Detail = endReason(pod)
+		s.Detail = endReason(pod, s)
 	default:
 		s.Phase = Starting
 		s.Detail = waitReason(s.Problems)
@@ -98,41 +126,55 @@ func (s State) Find(kinds ...Kind) *Problem {
 	return nil
 }
 
-func allRunning(pod *corev1.Pod) bool {
+func (s State) allRunning(pod *corev1.Pod) bool {
 	if pod.Status.Phase != corev1.PodRunning || len(pod.Status.ContainerStatuses) < len(pod.Spec.Containers) {
 		return false
 	}
 	return !slices.ContainsFunc(pod.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
-		return c.State.Running == nil
+		over := slices.ContainsFunc(s.Over, func(p Problem) bool { return p.Container == c.Name })
+		// Started is false while a startup probe has not passed yet.
+		return !over && (c.State.Running == nil || c.Started != nil && !*c.Started)
 	})
 }
 
 func anyEnded(all []Problem) bool {
 	return slices.ContainsFunc(all, func(p Problem) bool {
-		return p.Kind == NotStartable || p.Kind == OutOfMemory || p.Kind == Exited
+		return p.Kind == NotStartable || p.Kind == ImagePlatform || p.Kind == OutOfMemory || p.Kind == Exited
 	})
 }
 
 func problems(pod *corev1.Pod) []Problem {
 	var all []Problem
-	for _, c := range pod.Status.ContainerStatuses {
-		switch {
-		case c.State.Terminated != nil:
-			all = append(all, terminated(c))
-		case c.State.Waiting != nil && c.State.Waiting.Reason != "ContainerCreating" && c.State.Waiting.Reason != "PodInitializing":
-			w := c.State.Waiting
-			all = append(all, Problem{Container: c.Name, Image: c.Image, Kind: waitingKind(w.Reason, w.Message), Reason: w.Reason, Message: w.Message})
+	for _, c := range pod.Status.InitContainerStatuses {
+		if t := c.State.Terminated; t == nil || t.ExitCode != 0 {
+			all = append(all, problemsOf(c)...)
 		}
+	}
+	for _, c := range pod.Status.ContainerStatuses {
+		all = append(all, problemsOf(c)...)
 	}
 	return all
 }
 
+// problemsOf is what stands in the way of one container, if anything does.
+func problemsOf(c corev1.ContainerStatus) []Problem {
+	switch w := c.State.Waiting; {
+	case c.State.Terminated != nil:
+		return []Problem{terminated(c)}
+	case w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing":
+		return []Problem{{Container: c.Name, Image: c.Image, Kind: waitingKind(w.Reason, w.Message), Reason: w.Reason, Message: w.Message}}
+	}
+	return nil
+}
+
 func terminated(c corev1.ContainerStatus) Problem {
 	t := c.State.Terminated
-	p := Problem{Container: c.Name, Image: c.Image, Kind: Exited, Reason: t.Reason, Message: t.Message}
+	p := Problem{Container: c.Name, Image: c.Image, Kind: Exited, Reason: t.Reason, Message: t.Message, Ended: true, Code: t.ExitCode}
 	switch {
 	case t.Reason == "OOMKilled":
 		p.Kind = OutOfMemory
+	case otherMachine(t.Message):
+		p.Kind = ImagePlatform
 	case t.Reason == "StartError" || t.Reason == "ContainerCannotRun":
 		p.Kind = NotStartable
 	}
@@ -145,42 +187,21 @@ func terminated(c corev1.ContainerStatus) Problem {
 // waitingKind sorts the reasons that the kubelet gives for a waiting container
 // (pkg/kubelet/images/types.go, pkg/kubelet/kuberuntime in Kubernetes).
 func waitingKind(reason, message string) Kind {
+	if pulling(reason) {
+		return pullKind(reason, message)
+	}
 	switch reason {
-	case "InvalidImageName", "ErrImageNeverPull":
-		return PullDenied
-	case "ErrImagePull", "ImagePullBackOff":
-		if pullIsFinal(message) {
-			return PullDenied
-		}
 	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff":
 		// A busy node lets the creation time out, and then trips over the name
 		// that the first try took; the kubelet mends both.
-		if !strings.Contains(message, "context deadline exceeded") && !strings.Contains(message, "is reserved for") {
+		switch {
+		case otherMachine(message):
+			return ImagePlatform
+		case !strings.Contains(message, "context deadline exceeded") && !strings.Contains(message, "is reserved for"):
 			return NotStartable
 		}
 	}
 	return Passing
-}
-
-// pullIsFinal tells a registry's "no" from a registry that is not well. The
-// words are those of containerd and of the registry API's error codes.
-func pullIsFinal(message string) bool {
-	message = strings.ToLower(message)
-	for _, passing := range []string{"toomanyrequests", "too many requests", "429", "timeout", "connection refused", "no such host", "server error", "service unavailable"} {
-		if strings.Contains(message, passing) {
-			return false
-		}
-	}
-	for _, final := range []string{
-		"not found", "manifest unknown", "name unknown", "repository does not exist",
-		"unauthorized", "authorization failed", "authentication required", "pull access denied", "denied", "forbidden",
-		"no match for platform", "invalid reference format", "unsupported media type",
-	} {
-		if strings.Contains(message, final) {
-			return true
-		}
-	}
-	return false
 }
 
 func waitReason(all []Problem) string {
@@ -193,14 +214,14 @@ func waitReason(all []Problem) string {
 // endReason says why a Pod ended. Evicted Pods sometimes have no reason of
 // their own (kubernetes/kubernetes#105467); then the condition that announced
 // the disruption or a container's end tells.
-func endReason(pod *corev1.Pod) string {
+func endReason(pod *corev1.Pod, s State) string {
 	if pod.Status.Reason != "" || pod.Status.Message != "" {
 		return joinReason(pod.Status.Reason, pod.Status.Message)
 	}
 	if text := conditionMessage(pod, corev1.DisruptionTarget); text != "" {
 		return text
 	}
-	for _, p := range problems(pod) {
+	for _, p := range slices.Concat(s.Problems, s.Over) {
 		return joinReason(p.Reason+" (container "+p.Container+")", p.Message)
 	}
 	return ""

@@ -41,6 +41,11 @@ func TestPhaseOf(t *testing.T) {
 			pods.Starting, "ErrImagePull (container build): i/o timeout"},
 		{"backing off without a message", "n1", `{"phase":"Pending","containerStatuses":[{"name":"build","state":{"waiting":{"reason":"ImagePullBackOff"}}}]}`,
 			pods.Starting, "ImagePullBackOff (container build)"},
+		{"pull of an init container fails for now", "n1", `{"phase":"Pending","initContainerStatuses":[{"name":"first","state":{"waiting":{"reason":"ErrImagePull","message":"i/o timeout"}}}],"containerStatuses":[{"name":"build","state":{"waiting":{"reason":"PodInitializing"}}}]}`,
+			pods.Starting, "ErrImagePull (container first): i/o timeout"},
+		{"an init container has failed", "n1", `{"phase":"Pending","initContainerStatuses":[{"name":"first","state":{"terminated":{"reason":"Error","exitCode":2}}}]}`,
+			pods.Ended, "Error (container first): exit code 2"},
+		{"an init container is done", "n1", `{"phase":"Running","initContainerStatuses":[{"name":"first","state":{"terminated":{"reason":"Completed","exitCode":0}}}],"containerStatuses":[{"name":"build","state":{"running":{}}},` + running + `]}`, pods.Running, ""},
 		{"one of two runs", "n1", `{"phase":"Running","containerStatuses":[` + running + `]}`, pods.Starting, ""},
 		{"phase Running without containers", "n1", `{"phase":"Running"}`, pods.Starting, ""},
 		{"containers run, phase is behind", "n1", `{"phase":"Pending","containerStatuses":[{"name":"build","state":{"running":{}}},` + running + `]}`, pods.Starting, ""},
@@ -75,20 +80,26 @@ func TestProblemsOfContainers(t *testing.T) {
 		state string
 		want  pods.Kind
 	}{
-		{`{"waiting":{"reason":"InvalidImageName","message":"couldn't parse image name"}}`, pods.PullDenied},
-		{`{"waiting":{"reason":"ErrImageNeverPull","message":"Container image is not present with pull policy of Never"}}`, pods.PullDenied},
-		{`{"waiting":{"reason":"ErrImagePull","message":"rpc error: code = NotFound desc = failed to pull and unpack image: not found"}}`, pods.PullDenied},
-		{`{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image: ErrImagePull: manifest unknown"}}`, pods.PullDenied},
+		{`{"waiting":{"reason":"InvalidImageName","message":"couldn't parse image name"}}`, pods.ImageInvalid},
+		{`{"waiting":{"reason":"ErrImageNeverPull","message":"Container image is not present with pull policy of Never"}}`, pods.ImageAbsent},
+		{`{"waiting":{"reason":"ErrImagePull","message":"rpc error: code = NotFound desc = failed to pull and unpack image: not found"}}`, pods.ImageMissing},
+		{`{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image: ErrImagePull: manifest unknown"}}`, pods.ImageMissing},
 		{`{"waiting":{"reason":"ErrImagePull","message":"pull access denied, repository does not exist"}}`, pods.PullDenied},
 		{`{"waiting":{"reason":"ErrImagePull","message":"failed to authorize: 401 Unauthorized"}}`, pods.PullDenied},
-		{`{"waiting":{"reason":"ErrImagePull","message":"no match for platform in manifest: not found"}}`, pods.PullDenied},
-		{`{"waiting":{"reason":"ErrImagePull","message":"toomanyrequests: You have reached your pull rate limit; access denied"}}`, pods.Passing},
-		{`{"waiting":{"reason":"ErrImagePull","message":"dial tcp: lookup registry.example.com: no such host"}}`, pods.Passing},
-		{`{"waiting":{"reason":"ErrImagePull","message":"dial tcp 10.0.0.1:5000: connect: connection refused"}}`, pods.Passing},
-		{`{"waiting":{"reason":"ErrImagePull","message":"net/http: TLS handshake timeout"}}`, pods.Passing},
-		{`{"waiting":{"reason":"ErrImagePull","message":"500 Internal Server Error"}}`, pods.Passing},
-		{`{"waiting":{"reason":"ErrImagePull","message":"503 Service Unavailable"}}`, pods.Passing},
-		{`{"waiting":{"reason":"ErrImagePull"}}`, pods.Passing},
+		{`{"waiting":{"reason":"ErrImagePull","message":"no match for platform in manifest: not found"}}`, pods.ImagePlatform},
+		{`{"waiting":{"reason":"ErrImagePull","message":"toomanyrequests: You have reached your pull rate limit; access denied"}}`, pods.RegistryLimit},
+		{`{"waiting":{"reason":"ErrImagePull","message":"dial tcp: lookup registry.example.com: no such host"}}`, pods.RegistryDown},
+		{`{"waiting":{"reason":"ErrImagePull","message":"dial tcp 10.0.0.1:5000: connect: connection refused"}}`, pods.RegistryDown},
+		{`{"waiting":{"reason":"ErrImagePull","message":"net/http: TLS handshake timeout"}}`, pods.RegistryDown},
+		{`{"waiting":{"reason":"ErrImagePull","message":"500 Internal Server Error"}}`, pods.RegistryDown},
+		{`{"waiting":{"reason":"ErrImagePull","message":"503 Service Unavailable"}}`, pods.RegistryDown},
+		{`{"waiting":{"reason":"ErrImagePull"}}`, pods.PullFailing},
+		{`{"waiting":{"reason":"ErrImagePull","message":"unexpected status from HEAD request: 403 Forbidden"}}`, pods.PullDenied},
+		{`{"waiting":{"reason":"ErrImagePull","message":"failed to authorize: failed to fetch anonymous token: unexpected status: 502 Bad Gateway"}}`, pods.RegistryDown},
+		{`{"waiting":{"reason":"ErrImagePull","message":"failed to extract layer: no space left on device"}}`, pods.PullFailing},
+		{`{"waiting":{"reason":"ImagePullBackOff","message":"Back-off pulling image \"x\""}}`, pods.PullFailing},
+		{`{"waiting":{"reason":"RunContainerError","message":"exec /bin/sh: exec format error"}}`, pods.ImagePlatform},
+		{`{"terminated":{"reason":"Error","exitCode":255,"message":"exec /bin/sh: exec format error"}}`, pods.ImagePlatform},
 		{`{"waiting":{"reason":"CreateContainerConfigError","message":"secret \"x\" not found"}}`, pods.NotStartable},
 		{`{"waiting":{"reason":"RunContainerError","message":"exec: \"sh\": executable file not found in $PATH"}}`, pods.NotStartable},
 		{`{"waiting":{"reason":"CreateContainerError","message":"context deadline exceeded"}}`, pods.Passing},
@@ -96,7 +107,7 @@ func TestProblemsOfContainers(t *testing.T) {
 		{`{"waiting":{"reason":"CrashLoopBackOff","message":"back-off"}}`, pods.NotStartable},
 		{`{"waiting":{"reason":"SomethingNew","message":"?"}}`, pods.Passing},
 		{`{"terminated":{"reason":"OOMKilled","exitCode":137}}`, pods.OutOfMemory},
-		{`{"terminated":{"reason":"StartError","exitCode":128,"message":"exec format error"}}`, pods.NotStartable},
+		{`{"terminated":{"reason":"StartError","exitCode":128,"message":"exec format error"}}`, pods.ImagePlatform},
 		{`{"terminated":{"reason":"ContainerCannotRun","exitCode":127}}`, pods.NotStartable},
 		{`{"terminated":{"reason":"Error","exitCode":1}}`, pods.Exited},
 		{`{"terminated":{"reason":"Completed","exitCode":0}}`, pods.Exited},
@@ -122,5 +133,41 @@ func TestFindIsByKind(t *testing.T) {
 	}
 	if p := state.Find(pods.PullDenied); p != nil {
 		t.Errorf("found %+v", p)
+	}
+}
+
+// Containers that are not needed may end, but have to have started: a Pod waits
+// for their images, and reads Pending until they have run.
+func TestPhaseOfNeededContainers(t *testing.T) {
+	t.Parallel()
+	const ends = `{"name":"helper","state":{"terminated":{"reason":"Error","exitCode":3}}}`
+	for _, test := range []struct {
+		name, status string
+		phase        pods.Phase
+		detail       string
+		over         int
+	}{
+		{"the other ended", `{"phase":"Running","containerStatuses":[{"name":"build","state":{"running":{}}},` + ends + `]}`, pods.Running, "", 1},
+		{"the other could not start", `{"phase":"Running","containerStatuses":[{"name":"build","state":{"running":{}}},
+			{"name":"helper","state":{"terminated":{"reason":"StartError","exitCode":128,"message":"no such file"}}}]}`, pods.Running, "", 1},
+		{"the other is pulled", `{"phase":"Pending","containerStatuses":[{"name":"build","state":{"running":{}}},
+			{"name":"helper","state":{"waiting":{"reason":"ImagePullBackOff"}}}]}`, pods.Starting, "ImagePullBackOff (container helper)", 0},
+		{"the needed one waits, the other ended", `{"phase":"Pending","containerStatuses":[{"name":"build","state":{"waiting":{"reason":"ContainerCreating"}}},` + ends + `]}`, pods.Starting, "", 1},
+		{"both ended", `{"phase":"Running","containerStatuses":[` + ends + `,{"name":"build","state":{"terminated":{"reason":"OOMKilled","exitCode":137}}}]}`,
+			pods.Ended, "OOMKilled (container build): exit code 137", 1},
+		{"the Pod failed", `{"phase":"Failed","containerStatuses":[` + ends + `,{"name":"build","state":{"terminated":{"reason":"Error","exitCode":1}}}]}`,
+			pods.Ended, "Error (container build): exit code 1", 1},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := pods.StateOf(read(t, "n1", test.status), "build")
+			if got.Phase != test.phase || got.Detail != test.detail || len(got.Over) != test.over {
+				t.Errorf("phase %s, detail %q, %d over; want %s, %q, %d", got.Phase, got.Detail, len(got.Over), test.phase, test.detail, test.over)
+			}
+			for _, p := range got.Over {
+				if p.Code == 0 || !p.Ended {
+					t.Errorf("%+v does not say how it ended", p)
+				}
+			}
+		})
 	}
 }

@@ -8,8 +8,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/objects"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -31,10 +33,32 @@ func NewClient(c *cluster.Client, budget time.Duration) *Client {
 // Secrets lists what is known of the Secrets with the labels of selector,
 // without their content.
 func (c *Client) Secrets(ctx context.Context, namespace, selector string) ([]metav1.PartialObjectMetadata, error) {
+	list, err := c.metadata(ctx, func() *rest.Request {
+		// rbac: secrets list
+		return c.cluster.REST().Get().Namespace(namespace).Resource("secrets")
+	}, selector)
+	if err != nil {
+		return nil, fmt.Errorf("listing the Secrets of %s in namespace %s: %w", selector, namespace, err)
+	}
+	return list, nil
+}
+
+// Namespaces lists what is known of the namespaces with the labels of selector.
+func (c *Client) Namespaces(ctx context.Context, selector string) ([]metav1.PartialObjectMetadata, error) {
+	list, err := c.metadata(ctx, func() *rest.Request {
+		// rbac: namespaces list
+		return c.cluster.REST().Get().Resource("namespaces")
+	}, selector)
+	if err != nil {
+		return nil, fmt.Errorf("listing the namespaces of %s: %w", selector, err)
+	}
+	return list, nil
+}
+
+func (c *Client) metadata(ctx context.Context, request func() *rest.Request, selector string) ([]metav1.PartialObjectMetadata, error) {
 	var text []byte
 	err := c.cluster.Retry(ctx, c.budget, func(ctx context.Context) (err error) {
-		// rbac: secrets list
-		text, err = c.cluster.REST().Get().Namespace(namespace).Resource("secrets").
+		text, err = request().
 			VersionedParams(&metav1.ListOptions{LabelSelector: selector}, c.cluster.ParameterCodec()).
 			SetHeader("Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1").
 			Do(ctx).Raw()
@@ -44,10 +68,7 @@ func (c *Client) Secrets(ctx context.Context, namespace, selector string) ([]met
 	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("listing the Secrets of %s in namespace %s: %w", selector, namespace, err)
-	}
-	return list.Items, nil
+	return list.Items, err
 }
 
 // Remove removes a leftover, that very object alone. One that is gone counts
@@ -57,6 +78,8 @@ func (c *Client) Remove(ctx context.Context, l Leftover) error {
 	switch {
 	case l.Kind == "Secret":
 		return c.removeSecret(ctx, l)
+	case l.Kind == "Namespace":
+		return objects.NewClient(c.cluster, c.budget).DeleteNamespace(ctx, l.Name, l.UID)
 	case l.Force:
 		return c.pods.ForceDelete(ctx, ref)
 	}

@@ -1,5 +1,5 @@
-// Package reap finds Pods and Secrets that nobody needs any more, and removes
-// them. It decides with care: what may still be needed is left alone.
+// Package reap finds Pods, Secrets and namespaces that nobody needs any more,
+// and removes them. It decides with care: what may still be needed is left alone.
 package reap
 
 import (
@@ -29,7 +29,7 @@ const (
 	NodeGone Reason = "node gone"
 	// Undone is a Pod whose cleanup could not reach the cluster.
 	Undone Reason = "cleanup undone"
-	// NoPod is a Secret whose Pod does not exist.
+	// NoPod is a Secret or a namespace whose Pod does not exist.
 	NoPod Reason = "no Pod"
 )
 
@@ -56,6 +56,9 @@ type Rules struct {
 	// Expires is the annotation with the time, in RFC 3339, at which a thing
 	// has no business any more.
 	Expires string
+	// Held is the annotation with the time, in RFC 3339, until which a Pod is
+	// kept on purpose, whatever becomes of its owner.
+	Held string
 	// Replaced is a group whose Pods are all about to be replaced by a newer
 	// one, "" for none.
 	Replaced string
@@ -85,13 +88,14 @@ const (
 	finishedFor = 10 * time.Minute
 	// overdueFor is how long a node may take to end a Pod beyond its grace.
 	overdueFor = 10 * time.Second
-	// withoutPodFor is how long a Secret may be there before its Pod.
+	// withoutPodFor is how long a Secret or a namespace may be there before its
+	// Pod.
 	withoutPodFor = 10 * time.Minute
 )
 
 // Leftover is something that nobody needs any more.
 type Leftover struct {
-	// Kind is Pod or Secret.
+	// Kind is Pod, Secret or Namespace.
 	Kind, Namespace, Name string
 	UID                   types.UID
 	Reason                Reason
@@ -161,6 +165,10 @@ func (r Rules) pod(p *corev1.Pod, newest time.Time) (reason Reason, force, left 
 		stuck := r.Now.After(p.DeletionTimestamp.Add(overdueFor)) && r.lost(p)
 		return NodeGone, true, stuck
 	}
+	if r.held(p) {
+		// Without its node there is nothing to keep.
+		return NodeGone, true, r.node(p) == NodeMissing
+	}
 	life := r.Life(p)
 	switch {
 	case life == Gone:
@@ -199,6 +207,12 @@ func (r Rules) expired(o metav1.Object) bool {
 	return err == nil && r.Now.After(at)
 }
 
+// held says whether a Pod that runs is kept at present.
+func (r Rules) held(p *corev1.Pod) bool {
+	until, err := time.Parse(time.RFC3339, p.Annotations[r.Held])
+	return err == nil && r.Now.Before(until) && !ended(p)
+}
+
 func ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
@@ -223,6 +237,16 @@ func endOf(p *corev1.Pod) time.Time {
 // Secrets judges Secrets by the Pods of their group, which were listed after
 // them.
 func (r Rules) Secrets(list []metav1.PartialObjectMetadata, pods []corev1.Pod) []Leftover {
+	return r.withoutPods("Secret", list, pods)
+}
+
+// Namespaces judges namespaces that were made for one group each, by the Pods
+// of their group, which were listed after them.
+func (r Rules) Namespaces(list []metav1.PartialObjectMetadata, pods []corev1.Pod) []Leftover {
+	return r.withoutPods("Namespace", list, pods)
+}
+
+func (r Rules) withoutPods(kind string, list []metav1.PartialObjectMetadata, pods []corev1.Pod) []Leftover {
 	used := map[string]bool{}
 	for i := range pods {
 		used[pods[i].Labels[r.Group]] = true
@@ -235,14 +259,14 @@ func (r Rules) Secrets(list []metav1.PartialObjectMetadata, pods []corev1.Pod) [
 			continue
 		}
 		all = append(all, Leftover{
-			Kind: "Secret", Namespace: s.Namespace, Name: s.Name, UID: s.UID, Reason: NoPod,
+			Kind: kind, Namespace: s.Namespace, Name: s.Name, UID: s.UID, Reason: NoPod,
 			Made: s.CreationTimestamp.Time, Labels: s.Labels,
 		})
 	}
 	return all
 }
 
-// withoutOwner says whether nobody is about to make the Secret's Pod.
+// withoutOwner says whether nobody is about to make the thing's Pod.
 func (r Rules) withoutOwner(s *metav1.PartialObjectMetadata) bool {
 	if life := r.Life(s); life == Gone || life == Over {
 		return true

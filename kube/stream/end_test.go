@@ -17,22 +17,23 @@ import (
 
 func TestExitCodesAreExact(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.server.OnExec(func(e *faultserver.Exec) {
-		code, _ := strconv.Atoi(e.Args[0])
-		_, _ = io.WriteString(e.Stdout, "out\n")
-		_, _ = io.WriteString(e.Stderr, "err\n")
-		e.Exit(code)
+	overEach(t, func(t *testing.T, b *bench) {
+		b.server.OnExec(func(e *faultserver.Exec) {
+			code, _ := strconv.Atoi(e.Args[0])
+			_, _ = io.WriteString(e.Stdout, "out\n")
+			_, _ = io.WriteString(e.Stderr, "err\n")
+			e.Exit(code)
+		})
+		for _, code := range []int{0, 1, 2, 42, 126, 127, 137, 143, 254, 255} {
+			got := b.run(t.Context(), strconv.Itoa(code))
+			if got.err != nil || got.code != code {
+				t.Errorf("exit code %d: got %d, %v", code, got.code, got.err)
+			}
+			if got.stdout.String() != "out\n" || got.stderr.String() != "err\n" {
+				t.Errorf("exit code %d: stdout %q, stderr %q", code, &got.stdout, &got.stderr)
+			}
+		}
 	})
-	for _, code := range []int{0, 1, 2, 42, 126, 127, 137, 143, 254, 255} {
-		got := b.run(t.Context(), strconv.Itoa(code))
-		if got.err != nil || got.code != code {
-			t.Errorf("exit code %d: got %d, %v", code, got.code, got.err)
-		}
-		if got.stdout.String() != "out\n" || got.stderr.String() != "err\n" {
-			t.Errorf("exit code %d: stdout %q, stderr %q", code, &got.stdout, &got.stderr)
-		}
-	}
 }
 
 func TestBothProtocolsThatTellTheEnd(t *testing.T) {
@@ -112,16 +113,17 @@ func (b *bench) clientGo(t *testing.T) error {
 // wait; the caller watches the Pod beside it.
 func TestStatusThatNeverComesEndsWithTheContext(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.server.OnExec(func(e *faultserver.Exec) { e.Break(faultserver.Hang) })
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() {
-		b.server.Wait(t, "the command runs", func() bool { return len(b.server.Execs()) == 1 })
-		cancel()
-	}()
-	if got := b.run(ctx, "x"); !errors.Is(got.err, context.Canceled) {
-		t.Errorf("got %d, %v; want the context's error", got.code, got.err)
-	}
+	overEach(t, func(t *testing.T, b *bench) {
+		b.server.OnExec(func(e *faultserver.Exec) { e.Break(faultserver.Hang) })
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			b.server.Wait(t, "the command runs", func() bool { return len(b.server.Execs()) == 1 })
+			cancel()
+		}()
+		if got := b.run(ctx, "x"); !errors.Is(got.err, context.Canceled) {
+			t.Errorf("got %d, %v; want the context's error", got.code, got.err)
+		}
+	})
 }
 
 func TestStatusThatIsNoStatus(t *testing.T) {
@@ -164,20 +166,21 @@ func TestStatusWithoutExitCodeIsNoExitCode(t *testing.T) {
 
 func TestRuntimeErrorKeepsTheText(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	const text = `failed to exec in container: OCI runtime exec failed: exec failed: exec: "sh": executable file not found in $PATH`
-	b.server.OnExec(func(e *faultserver.Exec) { e.Error(text) })
-	got := b.run(t.Context(), "x")
-	var runtime *stream.RuntimeError
-	if !errors.As(got.err, &runtime) {
-		t.Fatalf("got %d, %v; want a *RuntimeError", got.code, got.err)
-	}
-	if want := "error executing command in container: " + text; got.err.Error() != want {
-		t.Errorf("got %q, want %q", got.err, want)
-	}
-	if stream.MayReachLater(got.err) {
-		t.Error("a command that the runtime refused counts as one that may start later")
-	}
+	overEach(t, func(t *testing.T, b *bench) {
+		const text = `failed to exec in container: OCI runtime exec failed: exec failed: exec: "sh": executable file not found in $PATH`
+		b.server.OnExec(func(e *faultserver.Exec) { e.Error(text) })
+		got := b.run(t.Context(), "x")
+		var runtime *stream.RuntimeError
+		if !errors.As(got.err, &runtime) {
+			t.Fatalf("got %d, %v; want a *RuntimeError", got.code, got.err)
+		}
+		if want := "error executing command in container: " + text; got.err.Error() != want {
+			t.Errorf("got %q, want %q", got.err, want)
+		}
+		if stream.MayReachLater(got.err) {
+			t.Error("a command that the runtime refused counts as one that may start later")
+		}
+	})
 }
 
 // The connection goes away between the upgrade and the command's start.

@@ -1,5 +1,5 @@
-// Package stream runs commands in the containers of a Pod, over SPDY, and
-// never takes a lost connection for the end of the command.
+// Package stream runs commands in the containers of a Pod, over SPDY or
+// WebSocket, and never takes a lost connection for the end of the command.
 //
 // client-go's own executor returns nil, as for exit code 0, when the
 // connection goes away before the command's status has arrived: its reader of
@@ -16,24 +16,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"slices"
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/streaming/pkg/httpstream"
-	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 )
-
-// Versions of the exec protocol in which the end of a command is told by a
-// status (k8s.io/apimachinery/pkg/util/remotecommand). Newest first.
-var protocols = []string{"v5.channel.k8s.io", "v4.channel.k8s.io"}
 
 // Command is one command in one container.
 type Command struct {
@@ -49,13 +40,24 @@ type Command struct {
 	// then one goroutine at a time writes to it. Nothing is written to them
 	// after Run has returned.
 	Stdout, Stderr io.Writer
+	// Sizes, if not nil, has the command run on a terminal, whose present size
+	// arrives on it each time that it changes. Then all output comes on Stdout.
+	Sizes <-chan Size
+}
+
+// Size is the size of a terminal in characters.
+type Size struct {
+	Width, Height uint16
 }
 
 // Runner runs commands on one cluster.
-type Runner struct{ cluster *cluster.Client }
+type Runner struct {
+	cluster *cluster.Client
+	over    Transport
+}
 
-// NewRunner is a Runner for the cluster of c.
-func NewRunner(c *cluster.Client) *Runner { return &Runner{cluster: c} }
+// NewRunner is a Runner for the cluster of c, over a transport.
+func NewRunner(c *cluster.Client, over Transport) *Runner { return &Runner{cluster: c, over: over} }
 
 // NotStartedError says that the command did not start: the connection was
 // refused or could not be upgraded. The same command may be tried again.
@@ -86,15 +88,23 @@ func (e *LostError) Unwrap() error { return e.Err }
 // Run runs the command to its end and gives its exit code. A code is given
 // only if the server has sent it. Otherwise the error is a *NotStartedError,
 // a *LostError, a *RuntimeError, or that of ctx.
+//
+// Over WebSocket exit code 0 is not proof that the command has ended: the
+// apiserver says so too when it loses its own connection to the node, since it
+// uses client-go's executor for that (streamtranslator.go in
+// k8s.io/apiserver/pkg/util/proxy). Every command here proves its end itself.
 func (r *Runner) Run(ctx context.Context, c Command) (int, error) {
 	conn, err := r.connect(ctx, c)
-	if err != nil {
-		if ctx.Err() != nil {
-			return 0, ctx.Err()
-		}
+	var lost *LostError
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return 0, ctx.Err()
+	case errors.As(err, &lost):
+		return 0, lost
+	case err != nil:
 		return 0, &NotStartedError{Err: err}
 	}
-	session, err := open(ctx, conn, c.Stdin != nil)
+	session, err := open(ctx, conn, c)
 	if err != nil {
 		_ = conn.Close()
 		if ctx.Err() != nil {
@@ -103,11 +113,21 @@ func (r *Runner) Run(ctx context.Context, c Command) (int, error) {
 		return 0, &LostError{Err: err}
 	}
 	session.begin(c)
-	return session.wait(ctx)
+	code, err := session.wait(ctx)
+	var runtime *RuntimeError
+	if r.over == WebSocket && errors.As(err, &runtime) && !strings.Contains(runtime.Message, runtimeWord) {
+		// The connection is open before the apiserver has reached the node. What
+		// happens on that way is told like the end of the command.
+		err = &LostError{Err: runtime}
+	}
+	return code, err
 }
 
-// connectLimit is how long the server may take to upgrade the connection. The
-// command has not started by then, so that trying again is safe.
+// runtimeWord is how a node begins what its container runtime says of a command
+// (ServeExec in k8s.io/cri-streaming/pkg/streaming/remotecommand).
+const runtimeWord = "error executing command in container"
+
+// connectLimit is how long the server may take to upgrade the connection.
 const connectLimit = 10 * time.Second
 
 // connect is dial, within a time.
@@ -118,85 +138,12 @@ func (r *Runner) connect(ctx context.Context, c Command) (httpstream.Connection,
 		func() (httpstream.Connection, error) { return r.dial(limited, c) },
 		func(late httpstream.Connection) { _ = late.Close() })
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("the server did not answer within %s: %w", connectLimit, err)
+		err = fmt.Errorf("the server did not answer within %s: %w", connectLimit, err)
+		if r.over == WebSocket {
+			err = &LostError{Err: err} // the command may have started
+		}
 	}
 	return conn, err
-}
-
-// dial asks for the command and upgrades the connection. The command itself
-// starts when the streams are opened.
-func (r *Runner) dial(ctx context.Context, c Command) (httpstream.Connection, error) {
-	transport, upgrader, err := r.transport()
-	if err != nil {
-		return nil, fmt.Errorf("preparing the connection: %w", err)
-	}
-	// rbac: pods/exec create
-	request := r.cluster.REST().Post().Namespace(c.Namespace).Resource("pods").Name(c.Pod).SubResource("exec").
-		VersionedParams(&corev1.PodExecOptions{
-			Container: c.Container,
-			Command:   c.Args,
-			Stdin:     c.Stdin != nil,
-			Stdout:    true,
-			Stderr:    true,
-		}, r.cluster.ParameterCodec())
-	post, err := http.NewRequestWithContext(ctx, http.MethodPost, request.URL().String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	for _, protocol := range protocols {
-		post.Header.Add(httpstream.HeaderProtocolVersion, protocol)
-	}
-	return upgrade(&http.Client{Transport: transport}, upgrader, post)
-}
-
-// pingEvery is how often a silent connection shows a sign of life, as in
-// client-go.
-const pingEvery = 5 * time.Second
-
-// transport makes a connection of its own for each command, to where the
-// cluster is at present.
-func (r *Runner) transport() (http.RoundTripper, httpstream.UpgradeRoundTripper, error) {
-	config := r.cluster.Config()
-	tlsConfig, err := rest.TLSConfigFor(config)
-	if err != nil {
-		return nil, nil, err
-	}
-	upgrader, err := spdy.NewRoundTripperWithConfig(spdy.RoundTripperConfig{TLS: tlsConfig, Proxier: config.Proxy, PingPeriod: pingEvery})
-	if err != nil {
-		return nil, nil, err
-	}
-	wrapped, err := rest.HTTPWrappersForConfig(config, upgrader)
-	return wrapped, upgrader, err
-}
-
-// upgrade sends the request and takes over its connection. client-go has the
-// same (transport/spdy.Negotiate), but gives the server's refusal as plain
-// text, without the status by which a caller tells "try again" from "no".
-func upgrade(client *http.Client, upgrader httpstream.UpgradeRoundTripper, post *http.Request) (httpstream.Connection, error) {
-	response, err := client.Do(post)
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		// Its text has the whole address, in which the command's arguments
-		// stand: a program of ours, line for line.
-		return nil, fmt.Errorf("connecting to %s: %w", post.URL.Host, wrapped.Err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close() //nolint:errcheck // nothing was written
-	if response.StatusCode != http.StatusSwitchingProtocols {
-		return nil, refusal(response)
-	}
-	conn, err := upgrader.NewConnection(response)
-	if err != nil {
-		return nil, err
-	}
-	protocol := response.Header.Get(httpstream.HeaderProtocolVersion)
-	if !slices.Contains(protocols, protocol) {
-		_ = conn.Close()
-		return nil, fmt.Errorf("the server speaks version %q of the exec protocol, which does not tell how a command ended", protocol)
-	}
-	return conn, nil
 }
 
 // longestRefusal is how much of a refusal is read, in bytes.

@@ -26,7 +26,10 @@ type link struct {
 
 	sending sync.Mutex
 	to      io.Writer
-	busy    sync.WaitGroup
+	// opened is closed once the request and the script are sent: what is sent
+	// before or among them is not understood.
+	opened chan struct{}
+	busy   sync.WaitGroup
 
 	// spoke is whether the agent has sent anything.
 	spoke bool
@@ -87,6 +90,7 @@ func (l *link) open(ctx context.Context) {
 			}
 		}
 	}
+	close(l.opened)
 	if l.stopping && l.sendStop(l.grace) != nil {
 		return
 	}
@@ -119,7 +123,13 @@ func (l *link) awaitStop(ctx context.Context, cancel context.CancelCauseFunc) {
 			return
 		case grace := <-c.stop:
 			c.stopping, c.grace = true, grace
-			l.busy.Go(func() { _ = l.sendStop(grace) }) // if it fails, the connection has ended
+			l.busy.Go(func() {
+				select {
+				case <-ctx.Done(): // the next connection delivers it
+				case <-l.opened:
+					_ = l.sendStop(grace) // if it fails, the connection has ended
+				}
+			})
 		case <-late:
 			if l.held.Load() {
 				cancel(errHeld)
@@ -182,7 +192,7 @@ func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status
 			if err != nil {
 				return agent.Status{}, err
 			}
-			if before-acked >= ackEvery {
+			if !c.stage.Look && before-acked >= ackEvery {
 				acked = before // this frame may not be written yet
 				// If it does not get through, what comes next says why: perhaps
 				// the end, which the agent has sent before it went.
@@ -190,6 +200,11 @@ func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status
 			}
 		case agent.KindEnd:
 			return c.end(int64(frame.Offset), frame.Payload)
+		case agent.KindSoFar:
+			if int64(frame.Offset) != c.taken {
+				return agent.Status{}, &LostError{Err: errGap}
+			}
+			return agent.Status{}, ErrGoesOn
 		case agent.KindMissing:
 			return agent.Status{}, &VanishedError{}
 		case agent.KindRefused:
@@ -214,8 +229,11 @@ var errGap = errors.New("output is missing")
 
 func (c *course) begin(from int64) error {
 	if from != c.taken {
-		if c.begun || c.stage.Script != nil {
+		if !c.stage.Look && (c.begun || c.stage.Script != nil) {
 			return &RefusedError{Text: fmt.Sprintf("the output from byte %d to %d is gone", c.taken, from)}
+		}
+		if c.follower.Freed != nil {
+			c.follower.Freed(from - c.taken)
 		}
 		c.taken = from // attaching by hand takes what there is
 	}

@@ -27,6 +27,19 @@ type bench struct {
 	runner  *stream.Runner
 }
 
+// overEach runs a test over each transport.
+func overEach(t *testing.T, test func(t *testing.T, b *bench)) {
+	t.Helper()
+	for _, over := range []stream.Transport{stream.SPDY, stream.WebSocket} {
+		t.Run(string(over), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.runner = stream.NewRunner(b.cluster, over)
+			test(t, b)
+		})
+	}
+}
+
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	server := faultserver.Start(t)
@@ -43,7 +56,7 @@ func connect(t *testing.T, server *faultserver.Server, files faultserver.Credent
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &bench{server: server, cluster: c, runner: stream.NewRunner(c)}
+	return &bench{server: server, cluster: c, runner: stream.NewRunner(c, stream.SPDY)}
 }
 
 // outcome is what Run gave.

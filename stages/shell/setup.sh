@@ -2,7 +2,8 @@
 # sees to it that scripts find gitlab-runner.
 # usage: sh -c SETUP setup FOLDER
 # stdout: the machine, to which the agent on stdin is the answer: a line with its
-#         SHA-256, then the program
+#         SHA-256, then the program; "ready" at the end, since the exit code alone
+#         may be that of a lost connection
 # exit: 0 ready; 3 the image has neither gitlab-runner nor gitlab-runner-helper
 set -eu
 folder=$1
@@ -28,3 +29,4 @@ mv "$folder/podagent.new" "$folder/podagent"
 # Every user of the Pod's containers makes files here; nobody else's can be
 # taken away, least of all the agent.
 chmod 1777 "$folder" 2>/dev/null || :
+echo ready

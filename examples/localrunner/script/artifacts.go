@@ -31,6 +31,7 @@ func (w *writer) downloadArtifacts() error {
 				"--url", w.b.Runner.URL, "--token", d.Token, "--id", strconv.FormatInt(d.ID, 10))
 		}
 	})
+	w.giveAway(w.b.CacheDir(), w.b.BuildsDir())
 	return nil
 }
 

@@ -98,6 +98,7 @@ func (w *writer) restoreCache() error {
 	if !due {
 		return ErrNothingToDo
 	}
+	w.giveAway(w.b.CacheDir(), w.b.BuildsDir())
 	return nil
 }
 

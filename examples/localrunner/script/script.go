@@ -161,4 +161,5 @@ func (w *writer) cleanup() {
 		w.removeFile(w.temp(key))
 	}
 	w.cleanGitFolder()
+	w.removeFile(w.owner())
 }

@@ -37,6 +37,7 @@ func (w *writer) getSources() error {
 		}
 	}
 	w.forgetCredentials()
+	w.giveAway(w.b.BuildsDir())
 	return nil
 }
 

@@ -342,6 +342,21 @@ func TestShortOrChangedScriptNeverRuns(t *testing.T) {
 			t.Errorf("half a script left a stage: frame %c", f.Kind)
 		}
 	})
+	for name, spoil := range map[string]func(*connection){
+		"cut off one way": func(c *connection) { _ = c.to.Close() },
+		"damaged":         func(c *connection) { _, _ = c.to.Write([]byte(strings.Repeat("noise", 100))) },
+		"among others":    func(c *connection) { c.send(agent.Frame{Kind: agent.KindStop}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := connect(t, t.TempDir())
+			c.open(request("s", script), script[:10], 0)
+			spoil(c)
+			// The stage is not refused: the driver comes again.
+			if f, err := c.frames.Next(); err == nil {
+				t.Errorf("got frame %c %q", f.Kind, f.Payload)
+			}
+		})
+	}
 	t.Run("changed", func(t *testing.T) {
 		c := connect(t, t.TempDir())
 		changed := bytes.Replace(script, []byte("ran"), []byte("RAN"), 1)

@@ -22,16 +22,20 @@ type Entry struct {
 	Status Status
 }
 
-// entrySeparator stands between two entries of a list.
-const entrySeparator = "\n\n"
+// entrySeparator stands between two entries of a list, listEnd after the last:
+// a list may lose its end with its connection, and nothing else would tell.
+const (
+	entrySeparator = "\n\n"
+	listEnd        = "end\n"
+)
+
+// ErrCutOff says that a list has lost its end.
+var ErrCutOff = errors.New("the list of stages is cut off")
 
 // list writes the stages that this user may see, oldest first.
 func list(root string, out io.Writer) error {
 	folders, err := os.ReadDir(filepath.Join(root, stagesName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	var all []Entry
@@ -58,11 +62,17 @@ func list(root string, out io.Writer) error {
 			return err
 		}
 	}
-	return nil
+	_, err = io.WriteString(out, listEnd)
+	return err
 }
 
-// ParseList reads what the agent lists.
+// ParseList reads what the agent lists. The error is ErrCutOff where the list
+// is not whole.
 func ParseList(text string) ([]Entry, error) {
+	text, whole := strings.CutSuffix(text, listEnd)
+	if !whole || text != "" && !strings.HasSuffix(text, entrySeparator) {
+		return nil, ErrCutOff
+	}
 	var all []Entry
 	for part := range strings.SplitSeq(text, entrySeparator) {
 		if strings.TrimSpace(part) == "" {

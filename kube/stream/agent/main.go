@@ -15,6 +15,9 @@ const (
 	// VerbList prints the stages of ROOT as records, oldest first: podagent
 	// list ROOT.
 	VerbList = "list"
+	// VerbPorts waits a little for TCP ports of this host, and prints those that
+	// do not answer, one a line: podagent ports PORT,PORT.
+	VerbPorts = "ports"
 	// VerbVerify checks the program itself: podagent verify SHA-256 (hex).
 	VerbVerify = "verify"
 	// VerbSupervise runs one stage: podagent supervise FOLDER, with the
@@ -34,6 +37,8 @@ func Main(args []string) error {
 		return Supervise(args[2])
 	case VerbList:
 		return list(args[2], os.Stdout)
+	case VerbPorts:
+		return ports(args[2], os.Stdout)
 	case VerbVerify:
 		return verify("/proc/self/exe", args[2])
 	}

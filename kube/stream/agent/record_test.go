@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"strconv"
 	"testing"
 	"testing/iotest"
 
@@ -184,7 +185,21 @@ func FuzzParseRequest(f *testing.F) {
 	})
 }
 
+// A list that has lost its end is not taken for a shorter one.
+func TestListThatIsCutOff(t *testing.T) {
+	status := strconv.Quote(string(agent.Status{Exit: 3}.Bytes()))
+	whole := "stage=\"a\"\nstarted=\"1\"\nended=\"false\"\nstatus=" + status + "\n\nstage=\"b\"\nstarted=\"2\"\nended=\"true\"\nstatus=" + status + "\n\nend\n"
+	for n := range len(whole) {
+		if entries, err := agent.ParseList(whole[:n]); !errors.Is(err, agent.ErrCutOff) {
+			t.Errorf("%d of %d bytes: %v, %v", n, len(whole), entries, err)
+		}
+	}
+	if entries, err := agent.ParseList(whole); err != nil || len(entries) != 2 || entries[1].Stage != "b" || !entries[1].Ended || entries[1].Status.Exit != 3 {
+		t.Errorf("the whole list: %+v, %v", entries, err)
+	}
+}
+
 func FuzzParseList(f *testing.F) {
-	f.Add("stage=\"a\"\nstarted=\"1\"\nended=\"false\"\nstatus=\"\"\n\n")
+	f.Add("stage=\"a\"\nstarted=\"1\"\nended=\"false\"\nstatus=\"\"\n\nend\n")
 	f.Fuzz(func(_ *testing.T, text string) { _, _ = agent.ParseList(text) })
 }

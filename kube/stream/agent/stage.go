@@ -33,6 +33,9 @@ func folderOf(root, stage string) stageFolder {
 	return stageFolder(filepath.Join(root, stagesName, stage))
 }
 
+// root is the folder of all stages of the container.
+func (s stageFolder) root() string { return filepath.Dir(filepath.Dir(string(s))) }
+
 func (s stageFolder) path(name string) string { return filepath.Join(string(s), name) }
 
 // exists says whether the stage is known here.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -145,7 +144,7 @@ func (v *supervisor) start() (*os.File, int, error) {
 		syscall.Umask(v.request.Umask)
 	}
 	process, err := os.StartProcess(shell, []string{shell, v.folder.path("script")}, &os.ProcAttr{
-		Env:   environment(os.Environ(), v.request.Path),
+		Env:   v.environment(),
 		Files: []*os.File{null, writer, writer},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
@@ -187,23 +186,6 @@ func findShell(path string) (string, error) {
 		}
 	}
 	return "", errNoShell
-}
-
-// environment is that of the container, with folder added to PATH.
-func environment(env []string, folder string) []string {
-	if folder == "" {
-		return env
-	}
-	path := defaultPath
-	kept := make([]string, 0, len(env)+1)
-	for _, entry := range env {
-		if value, isPath := strings.CutPrefix(entry, "PATH="); isPath {
-			path = value
-			continue
-		}
-		kept = append(kept, entry)
-	}
-	return append(kept, "PATH="+path+":"+folder)
 }
 
 func startTrouble(err error) Status {

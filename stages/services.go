@@ -1,0 +1,187 @@
+package stages
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/pods"
+)
+
+// lastLines is how many lines of a service's log tell of its end, and
+// longestTold how much of each, in bytes.
+const (
+	lastLines   = 20
+	longestTold = 500
+)
+
+// stageContainers are the containers that a Pod cannot do without. Services may
+// end.
+func stageContainers() []string { return []string{string(job.Build), string(job.Helper)} }
+
+// services are the job's services.
+func (d *Driver) services() ([]pod.Service, error) {
+	return pod.Plan{Job: d.job, Settings: d.settings.Kubernetes, Variables: d.variables}.JobServices()
+}
+
+// attendance looks after the job's services while a stage runs: it tells the
+// end of a service, once a job, and shows what services say if the job wants it.
+// The methods of a nil attendance do nothing.
+type attendance struct {
+	driver   *Driver
+	ref      pods.Ref
+	services []pod.Service
+	told     *bookmark
+	// logs shows what the services say; nil if nobody wants it.
+	logs *serviceLogs
+
+	// looking is held while the services are looked at.
+	looking sync.Mutex
+	over    bool
+}
+
+// attend begins the attendance of a stage, nil for a job without services, and
+// gives where the stage's output is to go.
+func (d *Driver) attend(ctx context.Context, ref pods.Ref, out io.Writer) (*attendance, io.Writer) {
+	services, err := d.services()
+	if err != nil || len(services) == 0 {
+		return nil, out // prepare has refused what cannot be
+	}
+	a := &attendance{driver: d, ref: ref, services: services, told: openBookmark(d.variables, ref.Name)}
+	if !isTrue(d.variables.Variable("CI_DEBUG_SERVICES")) {
+		return a, out
+	}
+	mixer := joblog.NewMixer(out)
+	a.logs = newServiceLogs(ctx, a, mixer)
+	return a, mixer
+}
+
+// isTrue reads a variable as the runner does (common/spec/variables.go, Bool).
+func isTrue(text string) bool {
+	switch strings.ToLower(text) {
+	case "1", "t", "true":
+		return true
+	}
+	return false
+}
+
+// look tells which services have ended, as the Pod says.
+func (a *attendance) look(ctx context.Context, found *corev1.Pod) {
+	if a == nil || found.DeletionTimestamp != nil {
+		return
+	}
+	a.looking.Lock()
+	defer a.looking.Unlock()
+	if a.over {
+		return // the driver may be gone before it has told anything
+	}
+	news := false
+	for _, over := range pods.StateOf(found, stageContainers()...).Over {
+		for _, s := range a.services {
+			if s.Container == over.Container && a.told.tell(s.Container) {
+				a.tell(ctx, s, over)
+				news = true
+			}
+		}
+	}
+	if news {
+		a.save()
+	}
+}
+
+// tell tells the end of a service. One that has done its work and ended well is
+// not worth a warning.
+func (a *attendance) tell(ctx context.Context, s pod.Service, over pods.Problem) {
+	log := a.driver.log
+	if over.Kind == pods.Exited && over.Code == 0 {
+		log.Info("Service %s (container %s) has ended, with exit code 0. The job goes on.", s.Label, s.Container)
+		return
+	}
+	log.Warn("Service %s (container %s, image %s) has ended: %s. The job goes on without it.", s.Label, s.Container, s.Image, a.driver.endOf(over))
+	// Where the job's author sees all that services say, it is not said twice.
+	lines := a.driver.lastWords(ctx, a.ref, s, a.logs == nil)
+	if clash := s.Clash(a.services, lines); clash != "" {
+		log.Warn("%s", clash)
+	}
+}
+
+// endOf says how a service ended.
+func (d *Driver) endOf(over pods.Problem) string {
+	switch over.Kind {
+	case pods.OutOfMemory:
+		return "it used more memory than its limit, which service_memory_limit sets and, where the operator allows it, the service's variable KUBERNETES_SERVICE_MEMORY_LIMIT"
+	case pods.NotStartable:
+		return fmt.Sprintf("it could not be started: %s", over.Message)
+	}
+	return fmt.Sprintf("%s, exit code %d", over.Reason, over.Code)
+}
+
+// lastWords gives the last lines of a service's log, and shows them if show is
+// set.
+func (d *Driver) lastWords(ctx context.Context, ref pods.Ref, s pod.Service, show bool) []string {
+	limited, cancel := context.WithTimeout(ctx, lookBudget)
+	defer cancel()
+	found, err := d.pods.LastLines(limited, ref, s.Container, lastLines)
+	if err != nil {
+		d.log.Warn("What service %s said last cannot be read: %v", s.Label, err)
+		return nil
+	}
+	if len(found) == 0 && show {
+		d.log.Info("It has not said anything.")
+	}
+	var lines []string
+	for _, line := range found {
+		lines = append(lines, line.Text)
+		text := line.Text
+		if !show {
+			continue
+		}
+		if len(text) > longestTold {
+			text = text[:longestTold] + "…"
+		}
+		d.log.Service(s.Label, text)
+	}
+	return lines
+}
+
+// end ends the attendance with the stage, within a time. Services are looked at
+// once more, since a short stage has not looked at them at all.
+func (a *attendance) end(ctx context.Context, limit time.Duration) {
+	if a == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.logs.end(ctx)
+		if found, err := a.driver.pods.Get(ctx, a.ref); err == nil {
+			a.look(ctx, found)
+		}
+		a.looking.Lock()
+		defer a.looking.Unlock()
+		a.over = true
+		a.save()
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done(): // nobody may be reading the job log
+	}
+}
+
+// save remembers what was told. If it cannot be, the next stage tells it again,
+// which the reader of the job log will see.
+func (a *attendance) save() {
+	if err := a.told.save(); err != nil {
+		a.driver.log.Warn("What services have said may be shown twice: %v", err)
+	}
+}
