@@ -15,6 +15,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/reap"
+	"github.com/socialweb-computer/tenant-executor/stages/owner"
 	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
 
@@ -136,4 +137,26 @@ func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 	add(rules.Secrets(secrets, list))
 	add(rules.Namespaces(namespaces, list))
 	return found, errors.Join(failed...)
+}
+
+// Elsewhere counts the Pods of a runner that belong to processes on other
+// hosts, by the host's name. Only there can it be told whether those processes
+// live.
+func Elsewhere(ctx context.Context, p ReapParts) (map[string]int, error) {
+	c, err := cluster.Connect(ctx, p.Find)
+	if err != nil {
+		return nil, connectFailure(err)
+	}
+	list, err := pods.NewClient(c, requestBudget).List(ctx, p.Settings.Kubernetes.Namespace, pod.RunnerSelector(p.Runner))
+	if err != nil {
+		return nil, requestFailure(c, err)
+	}
+	hosts := map[string]int{}
+	for i := range list {
+		whose, err := owner.Parse(list[i].Annotations[pod.AnnotationOwner])
+		if err == nil && whose.Host != p.Host.Machine.Identity {
+			hosts[whose.Hostname]++
+		}
+	}
+	return hosts, nil
 }

@@ -43,7 +43,8 @@ Run it on the runner's host, as the runner's user.
 
 With --probe it makes a Pod as a job has one: a node boots if none is free,
 images are pulled, a command runs in the Pod, and GitLab is reached from there.
-The Pod is deleted at the end, also after Ctrl-C.
+It waits as a job does (wait.node and so on); the Pod is deleted at the end, also
+after Ctrl-C.
 
 States:
   ok        as it should be

@@ -3,6 +3,7 @@ package main_test
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -33,7 +34,7 @@ func examined(t *testing.T) *harness {
 	t.Helper()
 	h := newHarness(t)
 	h.secrets()
-	h.settings["kubernetes.helper_image"] = "registry.example.com/gitlab-runner-helper:x86_64-v19.4.0"
+	h.settings["kubernetes.helper_image"] = "registry.test/gitlab-runner-helper:x86_64-v19.4.0"
 	if err := os.Mkdir(h.settings["state.dir"], 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -131,6 +132,19 @@ func TestDoctorMakesNoFolder(t *testing.T) {
 	}
 	if _, err := os.Stat(h.settings["state.dir"]); !os.IsNotExist(err) {
 		t.Errorf("doctor made the state folder: %v", err)
+	}
+}
+
+// The token of one runner may be in use on several hosts.
+func TestDoctorTellsOtherHosts(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	h.secrets()
+	like := h.prepared()
+	h.other(like, "elsewhere", firstRunner, owned(t, "host", "another"))
+	got := h.stage("doctor", "--output", "json", "--runner", firstRunner)
+	if want := "Pods of the same runner on other hosts: 1 of host "; !strings.Contains(got.stdout, want) {
+		t.Errorf("no %q in\n%s", want, got.stdout)
 	}
 }
 
@@ -285,6 +299,12 @@ func TestDoctorFindsTheCluster(t *testing.T) {
 		}, "failure", "mode 0644", "correct the file"},
 		"kcp is down": {func(_ *harness, w *faultserver.Workspace) { w.Down() },
 			"failure", "does not answer", "start kcp"},
+		"kcp is silent": {func(h *harness, w *faultserver.Workspace) { h.silence(w) },
+			"failure", "does not answer within 3s", "start kcp"},
+		"kcp is silent, and a stage has found the cluster": {func(h *harness, w *faultserver.Workspace) {
+			h.expect(h.stage("cleanup"), 0, "", "")
+			h.silence(w)
+		}, "warning", "where the cluster was last", "start kcp"},
 		"kcp is down, and a stage has found the cluster": {func(h *harness, w *faultserver.Workspace) {
 			h.expect(h.stage("cleanup"), 0, "", "")
 			w.Down()
@@ -306,6 +326,48 @@ func TestDoctorFindsTheCluster(t *testing.T) {
 			}
 		})
 	}
+}
+
+// silence has the kubeconfig lead to somebody who takes connections and says
+// nothing.
+func (h *harness) silence(w *faultserver.Workspace) {
+	h.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = listener.Close() })
+	path := h.settings["cluster.discover_kubeconfig"]
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, []byte(strings.ReplaceAll(string(text), w.URL(), "https://"+listener.Addr().String())), 0o600)
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// An apiserver that falls silent halfway is told as what it is; the checks after
+// it are skipped when the time for all is over.
+func TestDoctorEndsInTime(t *testing.T) {
+	t.Parallel()
+	h := examined(t)
+	h.server.Fail(-1, "create", "selfsubjectaccessreviews", faultserver.Silence())
+	h.server.Fail(-1, "create", "pods", faultserver.Silence())
+	h.server.Fail(-1, "list", "nodes", faultserver.Silence())
+	all, code := h.doctor("--probe")
+	found, skipped := bad(all)
+	var checks []string
+	for _, f := range found {
+		checks = append(checks, f.Check)
+		if !strings.Contains(f.Evidence, "deadline exceeded") || strings.Contains(f.Evidence, "\n") {
+			t.Errorf("found %q", f)
+		}
+	}
+	if code != 1 || !slices.Equal(checks, []string{"rights", "namespace", "nodes"}) || !slices.Contains(skipped, "leftovers") || !slices.Contains(skipped, "probe-end") {
+		t.Errorf("exit code %d, found %q, skipped %q", code, checks, skipped)
+	}
+	h.wantNoPods()
 }
 
 func TestDoctorIsAskedWrongly(t *testing.T) {

@@ -4,9 +4,9 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -36,7 +36,8 @@ func WhoAmI(ctx context.Context, c *cluster.Client) (Caller, error) {
 }
 
 // Denied asks about each right, in a namespace where it belongs to one, and
-// gives those that the caller does not have. They are asked about all at once.
+// gives those that the caller does not have. They are asked about all at once;
+// the error is the first of those that could not be asked about.
 func Denied(ctx context.Context, c *cluster.Client, namespace string, rights []kube.Right) ([]kube.Right, error) {
 	allowed := make([]bool, len(rights))
 	failed := make([]error, len(rights))
@@ -46,12 +47,14 @@ func Denied(ctx context.Context, c *cluster.Client, namespace string, rights []k
 	}
 	asking.Wait()
 	var denied []kube.Right
+	var first error // the others say the same
 	for i, right := range rights {
 		if !allowed[i] && failed[i] == nil {
 			denied = append(denied, right)
 		}
+		first = cmp.Or(first, failed[i])
 	}
-	return denied, errors.Join(failed...)
+	return denied, first
 }
 
 func may(ctx context.Context, c *cluster.Client, namespace string, right kube.Right) (bool, error) {

@@ -107,26 +107,31 @@ func judgeRoute(c settings.Cluster, f found) Result {
 }
 
 func judgeHelperImage(image string) Result {
-	name, tag := image, ""
-	if before, digest, has := strings.Cut(image, "@"); has {
-		name, tag = before, digest
-	}
-	if slash := strings.LastIndex(name, "/"); strings.LastIndex(name, ":") > slash {
-		colon := strings.LastIndex(name, ":")
-		name, tag = name[:colon], name[colon+1:]
+	name, tag, _ := strings.Cut(image, "@")
+	if colon := strings.LastIndex(name, ":"); colon > strings.LastIndex(name, "/") { // else it is a port's
+		tag = name[colon+1:]
 	}
 	const remedy = "name the image of the runner's own version, such as gitlab-runner-helper:x86_64-v19.4.0"
 	switch {
 	case tag == "" || strings.HasSuffix(tag, "latest"):
 		return warning(image+" has no version of its own: after an upgrade artifacts and caches may be lost without a word", remedy)
-	case image == exampleHelper:
+	case image == exampleHelper():
 		return failed(image+" is the example's", remedy)
 	}
 	return ok("%s", image)
 }
 
-// exampleHelper is what examples/config.toml names.
-const exampleHelper = "registry.example.com/gitlab-org/gitlab-runner-helper:x86_64-v19.4.0"
+// exampleHelper is the image that examples/config.toml names.
+func exampleHelper() string {
+	for _, table := range settings.Tables() {
+		for _, key := range table.Keys {
+			if key.Path() == "kubernetes.helper_image" {
+				return key.Example
+			}
+		}
+	}
+	return ""
+}
 
 // host is the host of an address, "" where there is none.
 func host(address string) string {
@@ -135,4 +140,15 @@ func host(address string) string {
 		return ""
 	}
 	return u.Hostname()
+}
+
+// withoutUser is an address that can be shown: an operator may have written a
+// password into it.
+func withoutUser(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return strings.TrimSuffix(u.String(), "/")
 }

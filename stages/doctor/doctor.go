@@ -90,7 +90,7 @@ func Examine(ctx context.Context, p Parts, told func(Finding)) Report {
 			within = ctx // it waits for a node
 		}
 		var results []Result
-		switch reason := blocked(check, outcome, within); {
+		switch reason := blocked(within, check, outcome); {
 		case check.Group == groupProbe && !p.Probe:
 			results = []Result{notProbed()}
 		case reason != nil:
@@ -119,7 +119,7 @@ func (c Check) examine(ctx context.Context, p *patient) []Result {
 }
 
 // blocked says why a check cannot be made, nil if it can.
-func blocked(check Check, outcome map[string]Result, ctx context.Context) *Result {
+func blocked(ctx context.Context, check Check, outcome map[string]Result) *Result {
 	for _, need := range check.Needs {
 		switch before := outcome[need]; before.State {
 		case Failure:

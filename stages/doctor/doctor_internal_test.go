@@ -58,7 +58,7 @@ func TestBlocked(t *testing.T) {
 		"one was skipped":   {context.Background(), map[string]Result{"a": skip("the first has failed")}, "the first has failed"},
 		"it is interrupted": {over, map[string]Result{"a": ok("x")}, "interrupted"},
 	} {
-		got := blocked(check, c.outcome, c.ctx)
+		got := blocked(c.ctx, check, c.outcome)
 		if (got == nil) != (c.want == "") || got != nil && (got.Evidence != c.want || got.State != Skipped) {
 			t.Errorf("%s: got %+v, want %q", name, got, c.want)
 		}

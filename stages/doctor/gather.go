@@ -98,13 +98,25 @@ func lookRoute(ctx context.Context, p *patient) Result {
 		_, f.err = cluster.InCluster(p.Env)
 	case c.DiscoverCluster != "":
 		finder := stages.Finder{UserAgent: p.UserAgent, Memory: readOnly{p.folder()}}
-		f.url, f.fallen, f.err = finder.Discovery(c).Find(ctx)
+		f = discover(ctx, finder.Discovery(c))
 		p.config.URL = f.url
 	}
-	if errors.Is(f.err, context.DeadlineExceeded) {
-		f.err = &cluster.FindError{Kind: cluster.Silent, Text: fmt.Sprintf("the kcp side (%s) does not answer within %s", c.DiscoverKubeconfig, checkLimit)}
-	}
 	return judgeRoute(c, f)
+}
+
+// discover asks the kcp side. A stage waits for longer than doctor does, and
+// then goes where the cluster was last.
+func discover(ctx context.Context, d cluster.Discovery) found {
+	var f found
+	f.url, f.fallen, f.err = d.Find(ctx)
+	if !errors.Is(f.err, context.DeadlineExceeded) {
+		return f
+	}
+	silent := &cluster.FindError{Kind: cluster.Silent, Text: fmt.Sprintf("the kcp side (%s) does not answer within %s", d.Kubeconfig, checkLimit)}
+	if url := d.Remembered(); url != "" {
+		return found{url: url, fallen: silent}
+	}
+	return found{err: silent}
 }
 
 // readOnly remembers nothing anew: doctor may run as another user than the
@@ -349,14 +361,19 @@ func lookLeftovers(ctx context.Context, p *patient) Result {
 	folder := p.folder()
 	var all []leftoverFacts
 	for _, runner := range runners {
-		found, err := stages.Reap(ctx, stages.ReapParts{
+		parts := stages.ReapParts{
 			Settings: p.settings, Find: cluster.Fixed(p.config), State: folder, StateErr: errNoFolder,
 			Runner: runner, Host: p.Host(folder), Clock: p.Clock, DryRun: true,
-		})
-		if errors.Is(err, errNoFolder) {
-			err = nil // the check "state-folder" tells
 		}
-		all = append(all, leftoverFacts{runner, found, err})
+		one := leftoverFacts{runner: runner}
+		one.found, one.err = stages.Reap(ctx, parts)
+		if errors.Is(one.err, errNoFolder) {
+			one.err = nil // the check "state-folder" tells
+		}
+		if parts.Host.Machine.Identity != "" && one.err == nil {
+			one.elsewhere, one.err = stages.Elsewhere(ctx, parts)
+		}
+		all = append(all, one)
 	}
 	return judgeLeftovers(all)
 }

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -17,8 +18,13 @@ import (
 	"github.com/socialweb-computer/tenant-executor/stages"
 )
 
-//go:embed shell/look.sh
-var lookProgram string
+// The programs that run in the Pod. Their own first lines say what they do.
+var (
+	//go:embed shell/look.sh
+	lookProgram string
+	//go:embed shell/fetch.sh
+	fetchProgram string
+)
 
 // Limits of a probe, beside the waits of prepare.
 const (
@@ -95,14 +101,21 @@ func (p *patient) probe(ctx context.Context, driver *stages.Driver) *probeFacts 
 	if f.prepareErr != nil {
 		return f
 	}
+	f.look, f.lookTook, f.lookErr = p.script(ctx, driver, lookProgram)
+	if address := p.gitlab(); address != "" && f.lookErr == nil {
+		f.fetch, f.fetchTook, f.fetchErr = p.script(ctx, driver, "url="+quote(address)+"\n"+fetchProgram)
+	}
+	return f
+}
+
+// script runs a script in the helper container, as stages do.
+func (p *patient) script(ctx context.Context, driver *stages.Driver, text string) (output string, took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	var output bytes.Buffer
-	from = p.Clock.Now()
-	script := "url=" + quote(p.gitlab()) + "\n" + lookProgram
-	f.lookErr = driver.Run(ctx, []byte(script), "get_sources", &output, nil)
-	f.lookTook, f.output = p.Clock.Now().Sub(from), output.String()
-	return f
+	var out bytes.Buffer
+	from := p.Clock.Now()
+	err = driver.Run(ctx, []byte(text), "get_sources", &out, nil)
+	return out.String(), p.Clock.Now().Sub(from), err
 }
 
 // note reads how the Pod came to run.
@@ -161,7 +174,7 @@ func (p *patient) end(ctx context.Context, driver *stages.Driver) error {
 		}
 		select {
 		case <-late:
-			return fmt.Errorf("Pod %s is still terminating", list[0].Name)
+			return fmt.Errorf("%s is still terminating", list[0].Name)
 		case <-p.Clock.After(endPause):
 		}
 	}
@@ -171,11 +184,9 @@ func (p *patient) end(ctx context.Context, driver *stages.Driver) error {
 func (p *patient) gitlab() string {
 	address := p.GitLab
 	if address == "" && len(p.ours) > 0 {
-		if address = p.ours[0].CloneURL; address == "" {
-			address = p.ours[0].URL
-		}
+		address = cmp.Or(p.ours[0].CloneURL, p.ours[0].URL)
 	}
-	return strings.TrimSuffix(address, "/")
+	return withoutUser(address)
 }
 
 // quote makes a word of the shell.

@@ -54,7 +54,9 @@ func judgeState(f folderFacts) Result {
 type leftoverFacts struct {
 	runner string
 	found  []stages.Leftover
-	err    error
+	// elsewhere counts the Pods of the runner's processes on other hosts.
+	elsewhere map[string]int
+	err       error
 }
 
 func judgeLeftovers(all []leftoverFacts) Result {
@@ -80,6 +82,20 @@ func judgeLeftovers(all []leftoverFacts) Result {
 	}
 	if len(texts) > 0 {
 		return warning(strings.Join(texts, "; "), strings.Join(remedies, "; "))
+	}
+	others := map[string]int{}
+	for _, one := range all {
+		for host, n := range one.elsewhere {
+			others[host] += n
+		}
+	}
+	if len(others) > 0 {
+		var parts []string
+		for host, n := range others {
+			parts = append(parts, fmt.Sprintf("%d of host %s", n, host))
+		}
+		slices.Sort(parts)
+		return ok("none that this host can tell; Pods of the same runner on other hosts: %s", strings.Join(parts, ", "))
 	}
 	return ok("none")
 }

@@ -71,27 +71,16 @@ func TestJudgeConfiguration(t *testing.T) {
 		"ambiguous":      {judgeRoute(discovered, found{err: &cluster.FindError{Kind: cluster.Ambiguous, Text: "two groups"}}), Failure, "cluster.discover_resource"},
 		"in cluster":     {judgeRoute(settings.Cluster{InCluster: true}, found{url: "https://10.0.0.1:443"}), Warning, "keeps a node alive"},
 		"not in one":     {judgeRoute(settings.Cluster{InCluster: true}, found{err: cluster.ErrNotInCluster}), Failure, "cluster.url"},
-		"helper":         {judgeHelperImage("r.example.com:5000/gitlab-runner-helper:x86_64-v19.4.0"), OK, "v19.4.0"},
+		"helper":         {judgeHelperImage("r.test:5000/gitlab-runner-helper:x86_64-v19.4.0"), OK, "v19.4.0"},
 		"helper, digest": {judgeHelperImage("r/gitlab-runner-helper@sha256:0123"), OK, "sha256"},
 		"helper, no tag": {judgeHelperImage("r.example.com:5000/gitlab-runner-helper"), Warning, "no version"},
 		"helper, latest": {judgeHelperImage("gitlab-runner-helper:x86_64-latest"), Warning, "no version"},
-		"helper, copied": {judgeHelperImage(exampleHelper), Failure, "example's"},
+		"helper, copied": {judgeHelperImage(exampleHelper()), Failure, "example's"},
 	})
 	wrong := fmt.Errorf("/x: %w", errors.Join(errors.New("a is wrong"), errors.Join(errors.New("b is wrong"), nil)))
 	all := judgeConfigValues("/x", wrong)
 	if len(all) != 2 || all[0].Evidence != "a is wrong" || all[1].Evidence != "b is wrong" {
 		t.Errorf("got %+v", all)
-	}
-}
-
-// The example must not be taken for a real name, nor be forgotten here.
-func TestExampleHelperIsTheExamples(t *testing.T) {
-	for _, table := range settings.Tables() {
-		for _, key := range table.Keys {
-			if key.Path() == "kubernetes.helper_image" && key.Example != exampleHelper {
-				t.Errorf("examples/config.toml names %s", key.Example)
-			}
-		}
 	}
 }
 
@@ -212,6 +201,7 @@ func TestJudgeHost(t *testing.T) {
 		"not a folder":    {judgeState(folderFacts{path: "/s", info: file(t, 0o600)}), Warning, "not a folder"},
 		"nothing left":    {judgeLeftovers([]leftoverFacts{{runner: "a"}}), OK, "none"},
 		"left":            {judgeLeftovers([]leftoverFacts{{runner: "a"}, {runner: "b", found: left}}), Warning, "3 of runner b: 1 no Pod, 2 expired -> tenant-executor reap --runner b"},
+		"other hosts":     {judgeLeftovers([]leftoverFacts{{runner: "a", elsewhere: map[string]int{"h2": 2, "h1": 1}}}), OK, "other hosts: 1 of host h1, 2 of host h2"},
 		"cannot be found": {judgeLeftovers([]leftoverFacts{{runner: "a", err: errors.New("broken off")}}), Warning, "broken off"},
 	})
 }

@@ -12,8 +12,9 @@ import (
 
 // probeFacts is what became of the probe's Pod.
 type probeFacts struct {
-	// prepareErr and lookErr are why the Pod was not readied, or not looked at.
-	prepareErr, lookErr error
+	// prepareErr, lookErr and fetchErr are why the Pod was not readied, not
+	// looked at, or GitLab not tried.
+	prepareErr, lookErr, fetchErr error
 	// running is whether the Pod ran, however the rest went.
 	running bool
 	node    string
@@ -22,9 +23,10 @@ type probeFacts struct {
 	// forNode, forStart and forReach are how long each step took.
 	forNode, forStart, forReach time.Duration
 	image, helper               string
-	// lookTook is how long a script took from its start to its end.
-	lookTook time.Duration
-	output   string
+	// look and fetch are what the scripts have said, lookTook and fetchTook how
+	// long each took from its start to its end.
+	look, fetch         string
+	lookTook, fetchTook time.Duration
 	// endErr is why the Pod is not gone.
 	endErr error
 }
@@ -61,36 +63,20 @@ func judgeProbeExec(f probeFacts) Result {
 	case f.lookErr != nil:
 		return ofFailure(f.lookErr)
 	}
-	return ok("reached after %s over an upgraded connection; a script ran to its end in %s", joblog.Duration(f.forReach), joblog.Duration(f.lookTook))
+	return ok("reached after %s over an upgraded connection; a script ran to its end in %s", joblog.Duration(f.forReach), short(f.lookTook))
 }
 
-// look is what the probe's script has said.
-type look struct {
-	runner, git, lfs string
-	// fetched is whether GitLab was tried, fetch what git said of it.
-	fetched bool
-	fetch   string
-	exit    string
-}
+// short is a short time.
+func short(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-func parseLook(text string) look {
-	var l look
-	head, tail, fetched := strings.Cut(text, "\nfetch=\n")
-	for line := range strings.Lines(head) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		switch name {
-		case "runner":
-			l.runner = value
-		case "git":
-			l.git = value
-		case "lfs":
-			l.lfs = value
+// value is what a script has said under a name, "" if nothing.
+func value(text, name string) string {
+	for line := range strings.Lines(text) {
+		if found, has := strings.CutPrefix(line, name+"="); has {
+			return strings.TrimSpace(found)
 		}
 	}
-	l.fetched = fetched
-	l.fetch, l.exit, _ = strings.Cut(tail, "\nexit=")
-	l.exit = strings.TrimSpace(l.exit)
-	return l
+	return ""
 }
 
 func judgeProbeHelper(f probeFacts) Result {
@@ -98,14 +84,17 @@ func judgeProbeHelper(f probeFacts) Result {
 	if f.prepareErr != nil {
 		return ofFailure(f.prepareErr)
 	}
-	l := parseLook(f.output)
-	switch {
-	case l.git == "":
-		return failed(f.helper+" has no git", remedy)
-	case l.lfs == "":
-		return warning(fmt.Sprintf("%s has gitlab-runner %s, git %s and no git-lfs: repositories with large files are checked out without them", f.helper, l.runner, l.git), remedy)
+	runner, git, lfs := value(f.look, "runner"), value(f.look, "git"), value(f.look, "lfs")
+	if runner == "" {
+		runner = "(of a version that it does not tell)"
 	}
-	return ok("gitlab-runner %s, git %s, %s", l.runner, l.git, l.lfs)
+	switch {
+	case git == "":
+		return failed(f.helper+" has no git", remedy)
+	case lfs == "":
+		return warning(fmt.Sprintf("%s has gitlab-runner %s, git %s and no git-lfs: repositories with large files are checked out without them", f.helper, runner, git), remedy)
+	}
+	return ok("gitlab-runner %s, git %s, %s", runner, git, lfs)
 }
 
 // Words of git and of libcurl, in the locale C.
@@ -130,17 +119,16 @@ func last(expression, text string) string {
 const noGitLab = "GitLab's address is not known; name it with --gitlab, or the runner's config.toml with --runner-config"
 
 func judgeProbeDNS(f probeFacts, address string) Result {
-	l := parseLook(f.output)
 	name := host(address)
 	switch {
 	case address == "":
 		return skip("%s", noGitLab)
-	case !l.fetched:
-		return skip("probe-exec tells why")
-	case last(unresolved, l.fetch) != "":
+	case f.fetchErr != nil && f.fetch == "":
+		return ofFailure(f.fetchErr)
+	case last(unresolved, f.fetch) != "":
 		return failed("the Pod does not find the host "+name, "look at the cluster's DNS (CoreDNS has to run, also after all nodes were gone), or use an address that it knows")
 	}
-	if at := last(tried, l.fetch); at != "" {
+	if at := last(tried, f.fetch); at != "" {
 		return ok("%s is at %s", name, at)
 	}
 	return ok("%s was found", name)
@@ -149,8 +137,7 @@ func judgeProbeDNS(f probeFacts, address string) Result {
 // judgeProbeGitLab judges what git said. OwnCA is whether jobs get a CA of the
 // runner's (tls-ca-file), which doctor's Pod does not have.
 func judgeProbeGitLab(f probeFacts, address string, ownCA bool) Result {
-	l := parseLook(f.output)
-	status, trust := last(answered, l.fetch), last(untrusted, l.fetch)
+	status, trust, exit := last(answered, f.fetch), last(untrusted, f.fetch), value(f.fetch, "exit")
 	switch {
 	case address == "":
 		return skip("%s", noGitLab)
@@ -161,15 +148,18 @@ func judgeProbeGitLab(f probeFacts, address string, ownCA bool) Result {
 	case strings.HasPrefix(status, "5"):
 		return failed(fmt.Sprintf("%s answers with HTTP status %s", address, status), "look at GitLab, and at what stands before it")
 	case status != "":
-		return ok("%s answers (HTTP status %s)", address, status)
-	case l.exit == "124" || l.exit == "143": // GNU's timeout, BusyBox's
+		return ok("%s answers after %s (HTTP status %s)", address, short(f.fetchTook), status)
+	case exit == "124" || exit == "143": // GNU's timeout, BusyBox's
 		return failed(address+" does not answer the Pod within 20 s", "look at the network between the nodes and GitLab: routes, firewalls, proxies")
-	case last(refused, l.fetch) != "":
+	case last(refused, f.fetch) != "":
 		return failed(fmt.Sprintf("%s does not let the Pod connect", address), "look at the network between the nodes and GitLab: routes, firewalls, proxies")
-	case l.exit == "0":
-		return ok("%s answers", address)
+	case exit == "0":
+		return ok("%s answers after %s", address, short(f.fetchTook))
+	case f.fetchErr != nil:
+		return ofFailure(f.fetchErr)
 	}
-	return warning(fmt.Sprintf("%s: git ended with exit code %s: %s", address, l.exit, lastLine(l.fetch)), "try it by hand, in the helper container of a job")
+	said, _, _ := strings.Cut(f.fetch, "\nexit=")
+	return warning(fmt.Sprintf("%s: git ended with exit code %s: %s", address, exit, lastLine(said)), "try it by hand, in the helper container of a job")
 }
 
 func lastLine(text string) string {

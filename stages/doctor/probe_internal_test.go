@@ -11,9 +11,9 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 )
 
-// said is the output of the probe's script with what git said.
+// said is a probe with what git said.
 func said(fetch, exit string) probeFacts {
-	return probeFacts{running: true, output: "runner=19.4.0\ngit=2.45.1\nlfs=git-lfs/3.5.1\nfetch=\n" + fetch + "\nexit=" + exit + "\n"}
+	return probeFacts{running: true, look: "runner=19.4.0\ngit=2.45.1\nlfs=git-lfs/3.5.1\n", fetch: fetch + "\nexit=" + exit + "\n"}
 }
 
 func TestJudgeProbe(t *testing.T) {
@@ -35,12 +35,14 @@ func TestJudgeProbe(t *testing.T) {
 		"exec, bad helper":  {judgeProbeExec(probeFacts{running: true, prepareErr: lacking}), OK, "upgraded"},
 		"helper":            {judgeProbeHelper(well), OK, "gitlab-runner 19.4.0, git 2.45.1, git-lfs/3.5.1"},
 		"helper lacks it":   {judgeProbeHelper(probeFacts{running: true, prepareErr: lacking}), Failure, "no gitlab-runner"},
-		"helper, no git":    {judgeProbeHelper(probeFacts{output: "runner=1\ngit=\nlfs=\n"}), Failure, "has no git"},
-		"helper, no LFS":    {judgeProbeHelper(probeFacts{output: "runner=1\ngit=2\nlfs=\n"}), Warning, "no git-lfs"},
+		"helper, no git":    {judgeProbeHelper(probeFacts{look: "runner=1\ngit=\nlfs=\n"}), Failure, "has no git"},
+		"helper, no LFS":    {judgeProbeHelper(probeFacts{look: "runner=\ngit=2\nlfs=\n"}), Warning, "no git-lfs"},
 		"DNS":               {judgeProbeDNS(well, at), OK, "gitlab.example.com is at 10.1.2.3"},
 		"DNS, IPv6":         {judgeProbeDNS(said("* Trying [2001:db8::1]:443...", "0"), at), OK, "2001:db8::1"},
 		"DNS, unknown":      {judgeProbeDNS(said("fatal: unable to access 'x': Could not resolve host: gitlab.example.com", "128"), at), Failure, "CoreDNS"},
 		"DNS of nothing":    {judgeProbeDNS(well, ""), Skipped, "--gitlab"},
+		"DNS, not tried":    {judgeProbeDNS(probeFacts{fetchErr: failure.New(failure.PodLost, "lost")}, at), Failure, "lost"},
+		"GitLab, cut off":   {judgeProbeGitLab(probeFacts{fetch: "* Trying", fetchErr: failure.New(failure.PodLost, "lost")}, at, false), Failure, "lost"},
 		"GitLab":            {judgeProbeGitLab(well, at, false), OK, "HTTP status 401"},
 		"GitLab, sick":      {judgeProbeGitLab(said("<= Recv header: HTTP/1.1 502 Bad Gateway", "128"), at, false), Failure, "502"},
 		"GitLab, refused":   {judgeProbeGitLab(said("Failed to connect to gitlab.example.com port 443 after 0 ms: Couldn't connect to server", "128"), at, false), Failure, "does not let the Pod connect"},
@@ -74,5 +76,23 @@ func TestTimes(t *testing.T) {
 func TestQuote(t *testing.T) {
 	if got := quote(`a'b $c`); got != `'a'\''b $c'` {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestAddressOfGitLab(t *testing.T) {
+	ours := []runnerEntry{{URL: "https://gitlab.example.com/"}}
+	clone := []runnerEntry{{URL: "https://gitlab.example.com", CloneURL: "https://user:secret@inner.example.com/gitlab/?a=b"}}
+	for _, c := range []struct {
+		p    patient
+		want string
+	}{
+		{patient{}, ""},
+		{patient{ours: ours}, "https://gitlab.example.com"},
+		{patient{ours: clone}, "https://inner.example.com/gitlab"},
+		{patient{ours: ours, Parts: Parts{GitLab: "http://10.0.0.1:8080"}}, "http://10.0.0.1:8080"},
+	} {
+		if got := c.p.gitlab(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -53,6 +54,7 @@ func judgeRunnerEntry(ours, customs []runnerEntry, short string) Result {
 // cannot be run, nil if it can; config is the file that doctor looks at.
 func judgeRunnerPrograms(r runnerEntry, missing func(program string) error, config string) []Result {
 	var all []Result
+	others := map[string][]string{} // stages, by the configuration that they read
 	for _, s := range r.stages() {
 		arguments := fmt.Sprintf("set %s and %s_args = [%q] as in examples/runner-config.toml", s.key(), s.stage, s.stage)
 		switch {
@@ -66,9 +68,12 @@ func judgeRunnerPrograms(r runnerEntry, missing func(program string) error, conf
 			all = append(all, warning(fmt.Sprintf("%s: %s is %s, which is not looked into", r.title(), s.key(), s.program), "see to it that it calls tenant-executor "+s.stage))
 		case !slices.Contains(s.args, s.stage):
 			all = append(all, failed(fmt.Sprintf("%s: %s_args are %q, without %q", r.title(), s.stage, s.args, s.stage), arguments))
-		case otherConfig(s, config) != "":
-			all = append(all, warning(fmt.Sprintf("%s: %s reads %s, and doctor looks at %s", r.title(), s.stage, otherConfig(s, config), config), "name the same file with --config, here and there"))
+		case s.reads() != config:
+			others[s.reads()] = append(others[s.reads()], s.stage)
 		}
+	}
+	for _, file := range slices.Sorted(maps.Keys(others)) {
+		all = append(all, warning(fmt.Sprintf("%s: the configuration of %s is %s, and doctor looks at %s", r.title(), strings.Join(others[file], ", "), file, config), "name the same file with --config, here and there"))
 	}
 	if len(all) == 0 {
 		all = append(all, ok("%s: config, prepare, run and cleanup", r.title()))
@@ -84,19 +89,6 @@ func without(stage string) string {
 		"run":     ": every job fails",
 		"cleanup": ", so that Pods and their nodes stay until they expire",
 	}[stage]
-}
-
-// otherConfig is the configuration file of a stage where it is not the one that
-// doctor looks at, else "".
-func otherConfig(s stageProgram, config string) string {
-	named := s.config()
-	if named == "" {
-		named = settings.DefaultPath
-	}
-	if named == config {
-		return ""
-	}
-	return named
 }
 
 func judgeRunnerJobs(f runnerFile, ours []runnerEntry, ceiling int) []Result {

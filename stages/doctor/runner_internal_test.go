@@ -138,8 +138,8 @@ func TestJudgeRunnerPrograms(t *testing.T) {
 		"own builds_dir":  {judge("[runners.custom]\nconfig_exec = \"/usr/local/bin/tenant-executor\"", "[runners.custom]", there, config), Failure, "config_exec"},
 		"wrapper":         {judge(`run_exec = "/usr/local/bin/tenant-executor"`, `run_exec = "/opt/wrapper.sh"`, there, config), Warning, "not looked into"},
 		"wrong stage":     {judge(`["run"]`, `["prepare"]`, there, config), Failure, `without "run"`},
-		"other file":      {judge("", "", there, "/etc/other.toml"), Warning, "reads " + config + ", and doctor looks at /etc/other.toml"},
-		"other file, too": {judge(`["run"]`, `["run", "--config=/etc/third.toml"]`, there, config), Warning, "/etc/third.toml"},
+		"other file":      {judge("", "", there, "/etc/other.toml"), Warning, "of config, prepare, run, cleanup is " + config + ", and doctor looks at /etc/other.toml"},
+		"other file, too": {judge(`["run"]`, `["run", "--config=/etc/third.toml"]`, there, config), Warning, "of run is /etc/third.toml"},
 	})
 	_, r := entry(t, `config_exec = "/usr/local/bin/tenant-executor"`, "")
 	r.BuildsDir = "/builds"

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/socialweb-computer/tenant-executor/executor/settings"
 )
 
 // DefaultRunnerConfig is where GitLab Runner has its configuration when it runs
@@ -169,8 +171,8 @@ func (s stageProgram) isDriver() bool {
 	return strings.HasPrefix(filepath.Base(s.program), "tenant-executor")
 }
 
-// config is the configuration file that the arguments name, "" for none.
-func (s stageProgram) config() string {
+// reads is the configuration file of the driver that the arguments lead to.
+func (s stageProgram) reads() string {
 	for i, arg := range s.args {
 		if value, has := strings.CutPrefix(arg, "--config="); has {
 			return value
@@ -179,7 +181,7 @@ func (s stageProgram) config() string {
 			return s.args[i+1]
 		}
 	}
-	return ""
+	return settings.DefaultPath
 }
 
 // prepareLimit is how long prepare may take.
