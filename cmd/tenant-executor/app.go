@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -173,11 +172,3 @@ func (a *app) finder(folder *state.Folder, afresh bool) *stages.Finder {
 	}
 }
 
-// version is the module's version as Go recorded it in the build.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "unknown"
-	}
-	return info.Main.Version
-}
