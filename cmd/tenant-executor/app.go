@@ -171,4 +171,3 @@ func (a *app) finder(folder *state.Folder, afresh bool) *stages.Finder {
 		Afresh:    afresh,
 	}
 }
-
