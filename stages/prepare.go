@@ -26,18 +26,8 @@ const abortBudget = 10 * time.Second
 
 // Prepare makes the job's Pod and waits until stages can run in it.
 func (d *Driver) Prepare(ctx context.Context) error {
-	if d.asked.refused != nil {
-		return d.asked.refused
-	}
 	host := d.host()
-	plan, err := d.plan(host)
-	if err != nil {
-		return err
-	}
-	objects, err := plan.Build()
-	if err == nil {
-		err = d.checkSize(&objects.Pod.Spec)
-	}
+	plan, objects, err := d.intended(ctx, host)
 	if err != nil {
 		return err
 	}
@@ -50,13 +40,35 @@ func (d *Driver) Prepare(ctx context.Context) error {
 	d.noteNamespace()
 
 	d.tidy(ctx, host)
-	plan.Logins = d.logins(ctx, objects.Images())
 	err = d.makePod(ctx, plan)
 	if ctx.Err() != nil {
 		d.abandon(ctx)
 		return failure.New(failure.Interrupted, "the runner ended prepare before the Pod was ready")
 	}
 	return err
+}
+
+// intended is what this attempt is to make, or why it cannot.
+func (d *Driver) intended(ctx context.Context, host Host) (pod.Plan, pod.Objects, error) {
+	if d.asked.refused != nil {
+		return pod.Plan{}, pod.Objects{}, d.asked.refused
+	}
+	plan, err := d.plan(host)
+	if err != nil {
+		return plan, pod.Objects{}, err
+	}
+	objects, err := plan.Build()
+	if err == nil {
+		err = d.checkSize(&objects.Pod.Spec)
+	}
+	if err != nil {
+		return plan, pod.Objects{}, err
+	}
+	// Logins are looked for by the images that come out.
+	if plan.Logins = d.logins(ctx, objects.Images()); len(plan.Logins) > 0 {
+		objects, err = plan.Build()
+	}
+	return plan, objects, err
 }
 
 // plan is what this attempt makes.
