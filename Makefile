@@ -117,7 +117,7 @@ vulnerabilities: agent
 
 # Writes generated files again: examples/config.toml, examples/rbac*.yaml, golden files.
 update:
-	$(GO) test ./executor/settings ./executor/pod ./executor/inherit ./kube -update
+	$(GO) test ./executor/settings ./executor/pod ./executor/inherit ./executor/failure ./kube -update
 	UPDATE_REFERENCE=1 $(GO) test ./cmd/tenant-executor -run TestCommandReference
 
 clean:
