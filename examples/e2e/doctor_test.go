@@ -103,7 +103,7 @@ func TestDoctorFindsRealTroubles(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, code := doctor(t, elsewhere)
-	if d := found["rights"]; code != 1 || d.State != "failure" || !strings.Contains(d.Evidence, "may not create pods in namespace "+nowhere) {
+	if d := found["rights"]; code != 1 || d.State != "failure" || !strings.HasPrefix(d.Evidence, "may not ") || !strings.HasSuffix(d.Evidence, " in namespace "+nowhere) {
 		t.Errorf("exit code %d, found %q", code, found)
 	}
 	if d := found["namespace"]; d.State != "skipped" {
