@@ -15,7 +15,7 @@ LOCALTENANT = examples/localtenant
 MODULES     = . $(LOCALTENANT)
 
 .DEFAULT_GOAL := build
-.PHONY: build agent deps demo test lint compiler unit fuzz e2e bench update clean
+.PHONY: build agent deps demo test lint compiler unit fuzz e2e bench update release release-check vulnerabilities clean
 
 # The driver, the job runner and the local tenant cluster, in bin/.
 build: agent
@@ -77,6 +77,43 @@ e2e: deps
 # Figures of the README, on the real local cluster.
 bench: deps
 	$(GO) run ./examples/bench
+
+# A release: static programs that anybody can build again byte for byte, a Debian
+# package for each architecture, the software bill of materials, the licences of
+# what is in the programs, and checksums of it all. The version is the tag, the
+# time that of the commit.
+NFPM       = github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
+CYCLONEDX  = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+RELEASE    = bin/release
+release: agent
+	rm -rf $(RELEASE) && mkdir -p $(RELEASE)
+	@export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); set -e; \
+	for arch in amd64 arm64; do program=$(RELEASE)/tenant-executor-linux-$$arch; \
+	CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -buildvcs=true -ldflags "-s -w -buildid=" -o $$program ./cmd/tenant-executor; \
+	$(GO) run $(CYCLONEDX) bin -json -noserial -notimestamp -output $$program.cdx.json $$program; done; \
+	$(GO) run ./examples/release licences $(RELEASE)/tenant-executor-linux-amd64 >$(RELEASE)/licences.txt; \
+	{ cat LICENSE; echo; cat $(RELEASE)/licences.txt; } >$(RELEASE)/copyright; \
+	sed s,/usr/local/bin/,/usr/bin/, examples/tenant-executor-warm.service >$(RELEASE)/tenant-executor-warm.service; \
+	for arch in amd64 arm64; do \
+	ARCH=$$arch VERSION=$$(git describe --tags --match 'v*' 2>/dev/null || echo v0.0.0-$$(git log -1 --format=%cd-%h --date=format:%Y%m%d%H%M%S)) \
+	$(GO) run $(NFPM) package --packager deb --config examples/release/nfpm.yaml --target $(RELEASE)/; done
+	cd $(RELEASE) && rm copyright tenant-executor-warm.service && sha256sum * >SHA256SUMS && cat SHA256SUMS
+
+# Builds the release again, compares it, installs the package and removes it.
+release-check: release
+	examples/release/check.sh
+
+# The known vulnerabilities of what the programs call. The data comes as a module,
+# too; a newer one is a newer version here.
+GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.9.0
+VULNDB      = golang.org/x/vulndb@v0.0.0-20261105234957-e22db6528018
+vulnerabilities: agent
+	@mkdir -p bin && dir=$$(cd bin && $(GO) mod download -json $(VULNDB) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') && \
+	test -d bin/vulndb-$(lastword $(subst -, ,$(VULNDB))) || \
+	{ rm -rf bin/vulndb-* && $(GO) run $(subst @,/cmd/indexdb@,$(VULNDB)) -vulns $$dir/data/osv -out bin/vulndb.new && \
+	mv bin/vulndb.new bin/vulndb-$(lastword $(subst -, ,$(VULNDB))); }
+	$(GO) run $(GOVULNCHECK) -db file://$(CURDIR)/bin/vulndb-$(lastword $(subst -, ,$(VULNDB))) -format json ./cmd/... >bin/vulnerabilities.json
+	$(GO) run ./examples/release vulnerabilities bin/vulnerabilities.json
 
 # Writes generated files again: examples/config.toml, examples/rbac*.yaml, golden files.
 update:

@@ -9,27 +9,30 @@ import (
 // masked stands for a secret value.
 const masked = "[MASKED]"
 
-// Render is what prepare would make of the job, without making it: Secrets
-// first, then the Pod, each with its kind. The values of Secrets are masked;
+// Render is what prepare would make of the job, without making it, in the order
+// of its making, each with its kind. The values of Secrets are masked;
 // the Pod has none. The attempt in the names is another each time.
-func (d *Driver) Render(context.Context) ([]any, error) {
-	plan, err := d.plan(d.host())
+func (d *Driver) Render(ctx context.Context) ([]any, error) {
+	_, objects, err := d.intended(ctx, d.host())
 	if err != nil {
 		return nil, err
 	}
-	objects, err := plan.Build()
-	if err == nil {
-		err = d.checkSize(&objects.Pod.Spec)
-	}
-	if err != nil {
-		return nil, err
+	for _, note := range objects.Notes {
+		d.log.Warn("%s", note)
 	}
 	var all []any
+	if objects.Namespace != nil {
+		all = append(all, objects.Namespace)
+	}
 	for _, secret := range objects.Secrets {
 		all = append(all, maskedSecret(secret))
 	}
 	objects.Pod.APIVersion, objects.Pod.Kind = "v1", "Pod"
-	return append(all, objects.Pod), nil
+	all = append(all, objects.Pod)
+	if objects.Budget != nil {
+		all = append(all, objects.Budget)
+	}
+	return all, nil
 }
 
 // maskedSecret is a Secret that can be shown: its keys, and no value. Values

@@ -54,9 +54,10 @@ func (d *Driver) Run(ctx context.Context, script []byte, stage string, out io.Wr
 	}
 	err = d.follow(ctx, ref, s, hurry)
 	if other, found := d.remadePod(ctx, ref, err); found {
-		s.Pod = other.Name
-		return d.follow(ctx, other, s, hurry)
+		s.Pod, ref = other.Name, other
+		err = d.follow(ctx, other, s, hurry)
 	}
+	d.podWarnings(ref).tellOnLoss(ctx, err)
 	return err
 }
 

@@ -74,14 +74,20 @@ func (d *Driver) listFor(ctx context.Context, selector string) ([]corev1.Pod, er
 
 // listIn lists Pods where the Target says, whoever's they are.
 func (d *Driver) listIn(ctx context.Context, selector string) ([]corev1.Pod, error) {
-	list, err := d.pods.List(ctx, d.place(), selector)
+	list := func(namespace string) ([]corev1.Pod, error) { return d.pods.List(ctx, namespace, selector) }
+	where := &reach{known: []string{d.place()}}
+	if d.target.Namespace == "" && !d.target.All {
+		// Jobs may have chosen others, or have one each.
+		where = d.reach().withChosen(d.state, d.clock.Now())
+	}
+	found, err := listAcross(where, list)
 	switch {
 	case err != nil && d.target.All && apierrors.IsForbidden(err):
 		return nil, failure.Wrap(failure.Access, err, "--all-namespaces needs the right to list Pods in every namespace, which the role in examples/rbac.yaml does not give")
 	case err != nil:
 		return nil, d.requestFailure(err)
 	}
-	return list, nil
+	return found, nil
 }
 
 // findTarget is the Pod that a person means.

@@ -27,7 +27,7 @@ func (d *Driver) verdict(container string, s agent.Status) error {
 	killed := s.Signal == int(syscall.SIGKILL) || s.Exit == exitKilled
 	switch {
 	case s.OOM > 0 && (killed || s.Trouble == agent.TroubleLost):
-		f := failure.New(failure.OutOfMemory, "a process of the script was killed: the memory of container %s was used up", container)
+		f := failure.New(failure.OutOfMemory, "a process of the script was killed: the memory of container %s was used up%s", container, d.memoryLimit(container))
 		f.ExitCode = exitKilled
 		return f
 	case s.Trouble == agent.TroubleNoShell, s.Trouble == agent.TroubleStart:

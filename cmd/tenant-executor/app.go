@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -161,13 +160,4 @@ func (a *app) finder(folder *state.Folder, afresh bool) *stages.Finder {
 		UserAgent: "tenant-executor/" + version(),
 		Afresh:    afresh,
 	}
-}
-
-// version is the module's version as Go recorded it in the build.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "unknown"
-	}
-	return info.Main.Version
 }

@@ -52,9 +52,14 @@ type Event struct {
 	order uint64
 }
 
-// OfPod gives the events of a Pod, oldest first.
+// OfPod gives the events of a Pod, oldest first. Without a UID it is every Pod
+// of that name.
 func (c *Client) OfPod(ctx context.Context, pod *corev1.Pod) ([]Event, error) {
-	return c.of(ctx, pod.Namespace, fields.Set{"involvedObject.uid": string(pod.UID)})
+	about := fields.Set{"involvedObject.kind": "Pod", "involvedObject.name": pod.Name}
+	if pod.UID != "" {
+		about = fields.Set{"involvedObject.uid": string(pod.UID)}
+	}
+	return c.of(ctx, pod.Namespace, about)
 }
 
 // OfNode gives the events of a node, oldest first, back to a time.
