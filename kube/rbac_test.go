@@ -59,9 +59,9 @@ const rightsPath = "rights.go"
 
 // What the driver asks about itself is the same list.
 func TestRightsAreWhatTheCallsNeed(t *testing.T) {
-	namespaced, cluster, _ := rules(t)
+	namespaced, cluster, namespaces := rules(t)
 	var want bytes.Buffer
-	if err := rightsTable.Execute(&want, map[string][]rule{"Namespaced": namespaced, "Cluster": cluster}); err != nil {
+	if err := rightsTable.Execute(&want, map[string][]rule{"Namespaced": namespaced, "Cluster": cluster, "Namespaces": namespaces}); err != nil {
 		t.Fatal(err)
 	}
 	if *update {
@@ -290,6 +290,9 @@ func Rights() []Right {
 	return []Right{
 {{- range .Cluster}}{{$rule := .}}{{range .Verbs}}
 		{Verb: "{{.}}", {{with $rule.Group}}Group: "{{.}}", {{end}}Resource: "{{$rule.Resource}}", ClusterWide: true},{{end}}
+{{- end}}
+{{- range .Namespaces}}{{$rule := .}}{{range .Verbs}}
+		{Verb: "{{.}}", Resource: "{{$rule.Resource}}", ClusterWide: true, PerJob: true},{{end}}
 {{- end}}
 {{- range .Namespaced}}{{$rule := .}}{{range .Verbs}}
 		{Verb: "{{.}}", {{with $rule.Group}}Group: "{{.}}", {{end}}Resource: "{{$rule.Resource}}"},{{end}}

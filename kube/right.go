@@ -8,6 +8,9 @@ type Right struct {
 	Verb, Group, Resource string
 	// ClusterWide is whether the resource belongs to no namespace.
 	ClusterWide bool
+	// PerJob is whether it is needed only where each job has a namespace of its
+	// own.
+	PerJob bool
 }
 
 // String is the right as people say it.

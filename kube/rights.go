@@ -7,6 +7,10 @@ func Rights() []Right {
 	return []Right{
 		{Verb: "get", Resource: "nodes", ClusterWide: true},
 		{Verb: "list", Resource: "nodes", ClusterWide: true},
+		{Verb: "create", Resource: "namespaces", ClusterWide: true, PerJob: true},
+		{Verb: "delete", Resource: "namespaces", ClusterWide: true, PerJob: true},
+		{Verb: "get", Resource: "namespaces", ClusterWide: true, PerJob: true},
+		{Verb: "list", Resource: "namespaces", ClusterWide: true, PerJob: true},
 		{Verb: "list", Resource: "events"},
 		{Verb: "create", Group: "policy", Resource: "poddisruptionbudgets"},
 		{Verb: "create", Resource: "pods"},

@@ -11,7 +11,9 @@ import (
 
 // Pods are those of the job, of whichever attempt, oldest first.
 func (d *Driver) Pods(ctx context.Context) ([]corev1.Pod, error) {
-	list, err := d.pods.List(ctx, d.settings.Kubernetes.Namespace, pod.Selector(d.job))
+	list, err := listAcross(d.reach(), func(namespace string) ([]corev1.Pod, error) {
+		return d.pods.List(ctx, namespace, pod.Selector(d.job))
+	})
 	if err != nil {
 		return nil, d.requestFailure(err)
 	}

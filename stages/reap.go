@@ -62,11 +62,7 @@ func Reap(ctx context.Context, p ReapParts) ([]Leftover, error) {
 	if err != nil {
 		return nil, connectFailure(err)
 	}
-	l := &leftovers{
-		cluster: c, pods: pods.NewClient(c, requestBudget), nodes: capacity.NewNodes(c, requestBudget),
-		reap: reap.NewClient(c, requestBudget), clock: p.Clock, host: p.Host, state: p.State,
-		runner: p.Runner, reach: reachOf(p.Settings.Kubernetes, p.Settings.Kubernetes).withChosen(p.State, p.Clock.Now()),
-	}
+	l := p.leftovers(c)
 	found, err := l.all(ctx)
 	if l.reach.narrowed {
 		p.Warn("the driver may not list Pods and Secrets in all namespaces, so those that jobs have chosen are known by this host's memory alone: " + strings.Join(l.reach.known, ", "))
@@ -139,6 +135,14 @@ func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 	return found, errors.Join(failed...)
 }
 
+func (p ReapParts) leftovers(c *cluster.Client) *leftovers {
+	return &leftovers{
+		cluster: c, pods: pods.NewClient(c, requestBudget), nodes: capacity.NewNodes(c, requestBudget),
+		reap: reap.NewClient(c, requestBudget), clock: p.Clock, host: p.Host, state: p.State,
+		runner: p.Runner, reach: reachOf(p.Settings.Kubernetes, p.Settings.Kubernetes).withChosen(p.State, p.Clock.Now()),
+	}
+}
+
 // Elsewhere counts the Pods of a runner that belong to processes on other
 // hosts, by the host's name. Only there can it be told whether those processes
 // live.
@@ -147,7 +151,7 @@ func Elsewhere(ctx context.Context, p ReapParts) (map[string]int, error) {
 	if err != nil {
 		return nil, connectFailure(err)
 	}
-	list, err := pods.NewClient(c, requestBudget).List(ctx, p.Settings.Kubernetes.Namespace, pod.RunnerSelector(p.Runner))
+	list, err := p.leftovers(c).list(ctx)
 	if err != nil {
 		return nil, requestFailure(c, err)
 	}

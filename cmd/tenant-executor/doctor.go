@@ -1,15 +1,15 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/socialweb-computer/tenant-executor/cmd/tenant-executor/show"
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
-	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/stages"
 	"github.com/socialweb-computer/tenant-executor/stages/doctor"
@@ -67,8 +67,8 @@ Checks:
   tenant-executor doctor --output json | jq -r '.checks[] | select(.state == "failure") | .check'`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if flags.output != tableFormat && flags.output != jsonFormat {
-				return &usageError{fmt.Errorf("--output is %q: use %s or %s", flags.output, tableFormat, jsonFormat)}
+			if _, err := show.ParseFormat(flags.output, doctorFormats()); err != nil {
+				return &usageError{err}
 			}
 			if flags.gitlab != "" && !strings.HasPrefix(flags.gitlab, "https://") && !strings.HasPrefix(flags.gitlab, "http://") {
 				return &usageError{fmt.Errorf("--gitlab is %q: write GitLab's address, such as https://gitlab.example.com", flags.gitlab)}
@@ -76,7 +76,7 @@ Checks:
 			return a.doctor(c, flags)
 		},
 	}
-	c.Flags().StringVar(&flags.output, "output", tableFormat, "`FORMAT` of the output: "+tableFormat+" or "+jsonFormat)
+	c.Flags().StringVarP(&flags.output, "output", "o", tableFormat, "`FORMAT` of the output: "+show.Names(doctorFormats()))
 	c.Flags().StringVar(&flags.runnerFile, "runner-config", "", "`FILE` with GitLab Runner's configuration (default "+doctor.DefaultRunnerConfig+", if it is there)")
 	c.Flags().StringVar(&a.runner, "runner", "", "short `TOKEN` of the runner (default all in its configuration that call the driver)")
 	c.Flags().BoolVar(&flags.probe, "probe", false, "make a Pod and look at it")
@@ -94,13 +94,14 @@ func checkList() string {
 }
 
 func (a *app) doctor(c *cobra.Command, flags doctorFlags) error {
+	a.byPerson()
 	screen := newDoctorScreen(a.stdout, a.environment)
 	file := flags.runnerFile
 	if file == "" {
 		file = doctor.DefaultRunnerConfig
 	}
-	told := screen.tell
-	if flags.output == jsonFormat {
+	told, format := screen.tell, show.Format(flags.output)
+	if !format.Table() {
 		told = func(doctor.Finding) {}
 	}
 	report := doctor.Examine(c.Context(), doctor.Parts{
@@ -108,13 +109,13 @@ func (a *app) doctor(c *cobra.Command, flags doctorFlags) error {
 		RunnerFile: file, Named: flags.runnerFile != "", Runner: a.runner,
 		Env: a.environment, UserAgent: "tenant-executor/" + version(),
 		Clock: stages.Clock{}, Host: a.hostUnchanged,
-		Probe: flags.probe, GitLab: flags.gitlab, Log: joblog.New(plainUnlessTerminal(a.stderr, a.environment)),
+		Probe: flags.probe, GitLab: flags.gitlab, Log: a.voice,
 	}, told)
 	var err error
-	if flags.output == jsonFormat {
-		err = writeReport(a, report)
-	} else {
+	if format.Table() {
 		err = screen.summary(report)
+	} else {
+		err = format.Write(a.stdout, a.doctorReport(report))
 	}
 	if err != nil {
 		return failure.Wrap(failure.Internal, err, "writing what was found")
@@ -123,17 +124,6 @@ func (a *app) doctor(c *cobra.Command, flags doctorFlags) error {
 		return &quietExit{doctorFailed}
 	}
 	return nil
-}
-
-// configPath is the configuration file that is meant.
-func (a *app) configPath() string {
-	switch {
-	case a.configFile != "":
-		return a.configFile
-	case a.environment[configVariable] != "":
-		return a.environment[configVariable]
-	}
-	return settings.DefaultPath
 }
 
 // plainSettings are the settings, with an error that does not say whose they
@@ -158,21 +148,28 @@ func (a *app) hostUnchanged(folder *state.Folder) stages.Host {
 	return a.host(folder)
 }
 
-func writeReport(a *app, report doctor.Report) error {
+// doctorReport is the output for programs.
+type doctorReport struct {
+	Version string               `json:"version"`
+	Host    string               `json:"host"`
+	Config  string               `json:"config"`
+	Time    time.Time            `json:"time"`
+	Counts  map[doctor.State]int `json:"counts"`
+	Checks  []doctor.Finding     `json:"checks"`
+}
+
+func (a *app) doctorReport(report doctor.Report) doctorReport {
 	counts := map[doctor.State]int{}
 	for _, s := range []doctor.State{doctor.OK, doctor.Warning, doctor.Failure, doctor.Skipped} {
 		counts[s] = report.Count(s)
 	}
 	hostname, _ := os.Hostname()
-	encoder := json.NewEncoder(a.stdout)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(struct {
-		Version string               `json:"version"`
-		Host    string               `json:"host"`
-		Config  string               `json:"config"`
-		Time    string               `json:"time"`
-		Counts  map[doctor.State]int `json:"counts"`
-		Checks  []doctor.Finding     `json:"checks"`
-	}{version(), hostname, a.configPath(), stages.Clock{}.Now().UTC().Format("2006-01-02T15:04:05Z"), counts, report.Findings})
+	return doctorReport{
+		Version: version(), Host: hostname, Config: a.configPath(),
+		Time: stages.Clock{}.Now().UTC().Truncate(time.Second), Counts: counts, Checks: report.Findings,
+	}
+}
+
+func doctorFormats() []show.Format {
+	return []show.Format{show.TableFormat, show.JSONFormat, show.YAMLFormat}
 }

@@ -103,6 +103,7 @@ func bad(all []finding) (bad []finding, skipped []string) {
 func TestDoctorFindsNothing(t *testing.T) {
 	t.Parallel()
 	h := examined(t)
+	h.server.Deny("create", "namespaces") // which only namespace_per_job needs
 	all, code := h.doctor()
 	found, skipped := bad(all)
 	if code != 0 || len(found) > 0 || len(skipped) > 0 {
@@ -183,6 +184,10 @@ func TestDoctorFinds(t *testing.T) {
 			"apiserver", "failure", "does not answer within 3s", "says nothing", "server-certificate clock identity rights namespace nodes leftovers"},
 		"rights": {func(h *harness) { h.server.Deny("create", "pods/exec") },
 			"rights", "failure", "may not create pods/exec in namespace ci", "examples/rbac.yaml", "leftovers"},
+		"rights, a namespace a job": {func(h *harness) {
+			h.settings["kubernetes.namespace_per_job"] = "true"
+			h.server.Deny("create", "namespaces")
+		}, "rights", "failure", "may not create namespaces in the whole cluster", "examples/rbac-namespace-per-job.yaml", "leftovers"},
 		"unknown": {func(h *harness) {
 			h.server.Fail(-1, "create", "selfsubjectreviews", faultserver.AnswerStatus(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"))
 		}, "identity", "failure", "does not know the driver's certificate", "issued by the cluster's CA", "rights namespace nodes leftovers"},
@@ -374,7 +379,7 @@ func TestDoctorIsAskedWrongly(t *testing.T) {
 	t.Parallel()
 	h := examined(t)
 	for _, c := range []struct{ args, says string }{
-		{"--output yaml", `--output is "yaml": use table or json`},
+		{"--output xml", `--output is "xml": use table, json or yaml`},
 		{"--gitlab gitlab.example.com", "such as https://gitlab.example.com"},
 		{"now", "doctor takes no arguments"},
 	} {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
 
 	"golang.org/x/term"
 
+	"github.com/socialweb-computer/tenant-executor/cmd/tenant-executor/show"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/stages/doctor"
 )
@@ -37,20 +37,13 @@ type doctorScreen struct {
 }
 
 func newDoctorScreen(out io.Writer, env job.Environment) *doctorScreen {
-	s := &doctorScreen{out: out, width: defaultWidth, colours: colourful(out, env)}
+	s := &doctorScreen{out: out, width: defaultWidth, colours: show.Coloured(out, env)}
 	if file, is := out.(*os.File); is {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width >= narrowest {
 			s.width = width
 		}
 	}
 	return s
-}
-
-// colourful says whether an output is a terminal that is to have colours
-// (https://no-color.org).
-func colourful(out io.Writer, env job.Environment) bool {
-	file, is := out.(*os.File)
-	return is && term.IsTerminal(int(file.Fd())) && env["NO_COLOR"] == "" && env["TERM"] != "dumb"
 }
 
 // paint is a text in the colour of a state.
@@ -156,24 +149,4 @@ func (s *doctorScreen) summary(r doctor.Report) error {
 	}
 	s.line("\n" + strings.Join(parts, ", "))
 	return s.err
-}
-
-// plainWriter leaves out colours.
-type plainWriter struct{ to io.Writer }
-
-// plainUnlessTerminal is an output for lines that may have colours, which only
-// a terminal is to get.
-func plainUnlessTerminal(out io.Writer, env job.Environment) io.Writer {
-	if colourful(out, env) {
-		return out
-	}
-	return plainWriter{out}
-}
-
-// Write takes whole lines, so that no colour is cut in two.
-func (w plainWriter) Write(p []byte) (int, error) {
-	if _, err := w.to.Write(regexp.MustCompile("\033\\[[0-9;]*m").ReplaceAll(p, nil)); err != nil {
-		return 0, err
-	}
-	return len(p), nil
 }

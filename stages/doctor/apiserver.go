@@ -15,6 +15,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/kube"
 	"github.com/socialweb-computer/tenant-executor/kube/access"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/stages"
 )
 
 // judgeServer judges the answer of an apiserver. Diagnosis is why it does not
@@ -99,11 +100,17 @@ func judgeIdentity(c access.Caller, err, diagnosis error) Result {
 	return failed(err.Error(), "look at the tenant cluster's apiserver and its log")
 }
 
+// judgeRights judges the rights in a namespace, "" for all namespaces.
 func judgeRights(denied []kube.Right, err error, asked int, namespace string) []Result {
-	const remedy = "apply examples/rbac.yaml, with this namespace, and the group or user that the check identity names"
+	remedy := "apply examples/rbac.yaml, with this namespace, and the group or user that the check identity names"
+	everywhere := "in namespace " + namespace
+	if namespace == "" {
+		everywhere = "in all namespaces"
+		remedy = "apply examples/rbac-namespace-per-job.yaml beside examples/rbac.yaml, with the group or user that the check identity names"
+	}
 	var all []Result
 	for _, right := range denied {
-		where := "in namespace " + namespace
+		where := everywhere
 		if right.ClusterWide {
 			where = "in the whole cluster"
 		}
@@ -113,7 +120,7 @@ func judgeRights(denied []kube.Right, err error, asked int, namespace string) []
 	case err != nil:
 		return append(all, failed(err.Error(), "look at the tenant cluster's apiserver and its log"))
 	case len(all) == 0:
-		return []Result{ok("all %d rights, in namespace %s", asked, namespace)}
+		return []Result{ok("all %d rights, %s", asked, everywhere)}
 	}
 	return all
 }
@@ -124,6 +131,8 @@ func judgeNamespace(namespace string, err error) Result {
 	switch {
 	case err == nil:
 		return ok("%s, and the cluster would take a job's Pod", namespace)
+	case errors.Is(err, stages.ErrOwnNamespace):
+		return ok("%v (kubernetes.namespace_per_job)", err)
 	case errors.As(err, &f):
 		return failed(f.Error(), f.Remedy())
 	case apierrors.IsNotFound(err):

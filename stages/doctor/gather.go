@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
@@ -223,6 +224,11 @@ func lookIdentity(ctx context.Context, p *patient) Result {
 func lookRights(ctx context.Context, p *patient) []Result {
 	rights := kube.Rights()
 	namespace := p.settings.Kubernetes.Namespace
+	if p.settings.Kubernetes.NamespacePerJob {
+		namespace = ""
+	} else {
+		rights = slices.DeleteFunc(rights, func(r kube.Right) bool { return r.PerJob })
+	}
 	denied, err := access.Denied(ctx, p.client, namespace, rights)
 	return judgeRights(denied, err, len(rights), namespace)
 }
@@ -364,6 +370,7 @@ func lookLeftovers(ctx context.Context, p *patient) Result {
 		parts := stages.ReapParts{
 			Settings: p.settings, Find: cluster.Fixed(p.config), State: folder, StateErr: errNoFolder,
 			Runner: runner, Host: p.Host(folder), Clock: p.Clock, DryRun: true,
+			Warn: func(string) {}, // the check "rights" tells
 		}
 		one := leftoverFacts{runner: runner}
 		one.found, one.err = stages.Reap(ctx, parts)

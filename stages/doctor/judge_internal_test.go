@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -152,6 +153,10 @@ func TestJudgeRights(t *testing.T) {
 			t.Fatalf("got %+v", got)
 		}
 	}
+	got = judgeRights([]kube.Right{{Verb: "create", Resource: "pods"}}, nil, 17, "")
+	if len(got) != 1 || got[0].Evidence != "may not create pods in all namespaces" || !strings.Contains(got[0].Remedy, "rbac-namespace-per-job.yaml") {
+		t.Errorf("got %+v", got)
+	}
 	pods := schema.GroupResource{Resource: "pods"}
 	expect(t, map[string]judged{
 		"namespace":      {judgeNamespace("ci", nil), OK, "ci"},
@@ -159,6 +164,7 @@ func TestJudgeRights(t *testing.T) {
 		"policy":         {judgeNamespace("ci", apierrors.NewForbidden(pods, "x", errors.New("violates PodSecurity"))), Failure, "violates PodSecurity"},
 		"no right":       {judgeNamespace("ci", apierrors.NewForbidden(pods, "", errors.New(`User "d" cannot create resource "pods"`))), Skipped, "create pods"},
 		"invalid":        {judgeNamespace("ci", apierrors.NewBadRequest("limits")), Failure, "limits"},
+		"one a job":      {judgeNamespace("ci", stages.ErrOwnNamespace), OK, "namespace_per_job"},
 		"becomes no Pod": {judgeNamespace("ci", failure.New(failure.Settings, "labels")), Failure, "labels"},
 		"sick":           {judgeNamespace("ci", errors.New("etcd")), Failure, "etcd"},
 	})

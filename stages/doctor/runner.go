@@ -113,8 +113,8 @@ func judgeRunnerJobs(f runnerFile, ours []runnerEntry, ceiling int) []Result {
 
 func judgeRunnerPrepare(r runnerEntry, w settings.Wait) Result {
 	limit, key := r.prepareLimit()
-	sum := w.Node.Value() + w.Start.Value() + w.Reach.Value()
-	text := fmt.Sprintf("%s: %s is %s, and wait.node, wait.start and wait.reach are %s together", r.title(), key, limit, sum)
+	sum := w.Node.Value() + w.Start.Value() + w.Reach.Value() + w.Services.Value()
+	text := fmt.Sprintf("%s: %s is %s, and the waits of prepare (wait.*) are %s together", r.title(), key, limit, sum)
 	if limit <= sum {
 		return warning(text+": the runner ends prepare before the driver says why it waits", fmt.Sprintf("set %s above %d seconds, or lower the waits", key, int(sum/time.Second)))
 	}

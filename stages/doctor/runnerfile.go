@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/socialweb-computer/tenant-executor/executor/inherit"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 )
 
@@ -129,24 +129,8 @@ func (r runnerEntry) title() string {
 	return fmt.Sprintf("runner %q", r.Name)
 }
 
-// short is the part of the token that is no secret, as the runner shows it
-// (helpers/shorten_token.go).
-func (r runnerEntry) short() string {
-	const length = 9
-	token := r.Token
-	for _, prefix := range []string{`^(glrt-(t[123]_)?|t[123]_|glrtr-)`, `^glcbt-`, `^GR[0-9A-Fa-f]{7}`} {
-		token = regexp.MustCompile(prefix).ReplaceAllString(token, "")
-	}
-	token = token[:min(len(token), length)]
-	alphanumeric := regexp.MustCompile(`^[A-Za-z0-9]$`)
-	if token != "" && !alphanumeric.MatchString(token[:1]) {
-		token = "r" + token[:len(token)-1]
-	}
-	if last := len(token) - 1; token != "" && !alphanumeric.MatchString(token[last:]) {
-		token = token[:last] + "r"
-	}
-	return token
-}
+// short is the part of the token that is no secret.
+func (r runnerEntry) short() string { return inherit.ShortToken(r.Token) }
 
 // stageProgram is what the runner calls for a stage.
 type stageProgram struct {

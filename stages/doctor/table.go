@@ -41,7 +41,7 @@ func checks() []Check {
 	return []Check{
 		{"config-file", groupConfiguration, "Is the configuration file there, and may its owner alone write to it?", nil, one(lookConfigFile)},
 		{"config-values", groupConfiguration, "Is every key known, and does every value make sense?", []string{"config-file"}, lookConfigValues},
-		{"route", groupConfiguration, "Where is the cluster, and is that a loopback address?", []string{"config-values"}, one(lookRoute)},
+		{"route", groupConfiguration, "Where is the cluster, and is the address a loopback one?", []string{"config-values"}, one(lookRoute)},
 		{"helper-image", groupConfiguration, "Is the helper image named, with a version of its own?", []string{"config-values"}, one(lookHelperImage)},
 
 		{"ca", groupCredentials, "Can the cluster's CA be read, and is it valid?", []string{"config-values"}, one(lookCA)},
@@ -56,7 +56,7 @@ func checks() []Check {
 		{"rights", groupCluster, "May the driver do all that it needs to do?", []string{known}, lookRights},
 		{"namespace", groupCluster, "Is the namespace there, and would the cluster take a job's Pod?", []string{known}, one(lookNamespace)},
 
-		{"nodes", groupCapacity, "Which nodes are there, ready, and within the ceiling?", []string{known}, one(lookNodes)},
+		{"nodes", groupCapacity, "Are the nodes ready, and no more than the ceiling?", []string{known}, one(lookNodes)},
 		{"pods-per-node", groupCapacity, "Does the gateway count one Pod for a node?", []string{"config-values"}, one(lookPodsPerNode)},
 		{"warm", groupCapacity, "Do nodes that are kept leave room for jobs?", []string{"config-values"}, one(lookWarm)},
 
