@@ -72,7 +72,8 @@ fuzz:
 # On the real local cluster.
 e2e: deps
 	$(GO) test -C $(LOCALTENANT) -tags localtenant -count 1 -timeout 20m -run Real .
-	$(GO) test -tags e2e -count 1 -timeout 40m -v ./examples/e2e
+	$(GO) test -c -tags e2e -o bin/e2e.test ./examples/e2e
+	cd examples/e2e && ./run.sh $(CURDIR)/bin/e2e.test
 
 # Figures of the README, on the real local cluster.
 bench: deps
