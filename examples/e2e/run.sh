@@ -4,6 +4,8 @@
 # comes as a whole.
 set -eu
 program=$1
+TESTBED_PROGRAMS=$(dirname "$program")
+export TESTBED_PROGRAMS
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 
