@@ -18,10 +18,8 @@ import (
 const (
 	stateWidth = 8
 	checkWidth = 19
-	// defaultWidth is that of an output which is no terminal, narrowest the
-	// least that is worth wrapping for.
-	defaultWidth = 0
-	narrowest    = 60
+	// narrowest is the least width of a terminal that is worth wrapping for.
+	narrowest = 60
 )
 
 // doctorScreen shows findings as they come.
@@ -37,7 +35,7 @@ type doctorScreen struct {
 }
 
 func newDoctorScreen(out io.Writer, env job.Environment) *doctorScreen {
-	s := &doctorScreen{out: out, width: defaultWidth, colours: show.Coloured(out, env)}
+	s := &doctorScreen{out: out, colours: show.Coloured(out, env)}
 	if file, is := out.(*os.File); is {
 		if width, _, err := term.GetSize(int(file.Fd())); err == nil && width >= narrowest {
 			s.width = width

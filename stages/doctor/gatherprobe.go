@@ -192,7 +192,7 @@ func (p *patient) gitlab() string {
 // quote makes a word of the shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-// probed judges what the probe has found.
+// judged judges what the probe has found.
 func (p *patient) judged(judge func(probeFacts) Result) Result {
 	if p.probed == nil {
 		return notProbed()
