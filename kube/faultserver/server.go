@@ -107,7 +107,7 @@ func (s *Server) Up(t testing.TB) {
 	if err != nil {
 		t.Fatalf("opening the port: %v", err)
 	}
-	listener, err := net.Listen("tcp", s.address)
+	listener, err := listen(s.address)
 	if err != nil {
 		t.Fatalf("opening the port: %v", err)
 	}
