@@ -12,10 +12,11 @@ GOFLAGS    += -trimpath
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 LOCALTENANT = examples/localtenant
-MODULES     = . $(LOCALTENANT)
+DASHBOARD   = examples/grafana
+MODULES     = . $(LOCALTENANT) $(DASHBOARD)
 
 .DEFAULT_GOAL := build
-.PHONY: build agent deps demo test lint compiler unit fuzz e2e bench update release release-check vulnerabilities clean
+.PHONY: build agent deps demo test lint compiler browser unit fuzz e2e bench update release release-check vulnerabilities clean
 
 # The driver, the job runner and the local tenant cluster, in bin/.
 build: agent
@@ -54,10 +55,15 @@ lint: agent
 compiler:
 	@command -v $${CC:-gcc} >/dev/null || { apt-get update -q && apt-get install -qy --no-install-recommends gcc libc6-dev; }
 
-unit: agent compiler
+# A browser for the page of statistics. Without one its test is skipped.
+browser:
+	@command -v chromium >/dev/null || { apt-get update -q && apt-get install -qy --no-install-recommends chromium; } || echo "no chromium: the page of statistics is not opened"
+
+unit: agent compiler browser
 	$(GO) test -race ./...
 	$(GO) test -count 1 -run 'Thousand|Memory' ./cmd/tenant-executor
 	$(GO) test -C $(LOCALTENANT) -race ./...
+	$(GO) test -C $(DASHBOARD) ./...
 
 # A short while for each fuzz target: the frames and records of the agent, both
 # sides of which read what the network brings, and the job as GitLab sends it.

@@ -60,7 +60,7 @@ func (d *Driver) Cleanup(ctx context.Context) error {
 func (d *Driver) undoOthers(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, undoneBudget)
 	defer cancel()
-	d.leftovers(d.host()).undo(ctx, undoneAtOnce)
+	d.noteReaped(d.leftovers(d.host()).undo(ctx, undoneAtOnce))
 }
 
 // deletePods deletes the job's Pods. It gives one whose node is well, if there

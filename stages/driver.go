@@ -18,6 +18,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
+	"github.com/socialweb-computer/tenant-executor/stages/course"
 	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
 
@@ -46,6 +47,8 @@ type Driver struct {
 	asked overwrites
 	// origin is the runner's configuration, nil where nothing is inherited.
 	origin *Origin
+	// course takes what the stage meets; nil for a stage that nobody counts.
+	course *course.Entry
 
 	cluster *cluster.Client
 	pods    *pods.Client
@@ -77,6 +80,8 @@ type Parts struct {
 	Variables job.Environment
 	Log       joblog.Log
 	Clock     pods.Clock
+	// Course takes what the stage meets, nil where nobody keeps it.
+	Course *course.Entry
 	// Host looks at the host of the driver. Prepare and Cleanup alone ask.
 	Host func() Host
 }
@@ -116,6 +121,7 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 		runner:    stream.NewRunner(c, stream.Transport(p.Settings.Cluster.Transport)),
 		asked:     asked,
 		origin:    p.Origin,
+		course:    p.Course,
 	}, nil
 }
 

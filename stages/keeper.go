@@ -43,6 +43,7 @@ type Keeper struct {
 	// none does.
 	waiting time.Time
 	warned  bool
+	seen    func(capacity.Plan)
 }
 
 // KeeperParts are what a Keeper is made of.
@@ -52,6 +53,8 @@ type KeeperParts struct {
 	Find  cluster.Find
 	Log   joblog.Log
 	Clock pods.Clock
+	// Seen hears of the state of the cluster at each look, nil for nobody.
+	Seen func(capacity.Plan)
 }
 
 // NewKeeper makes a Keeper. It finds the cluster and reads the certificates; it
@@ -73,6 +76,7 @@ func NewKeeper(ctx context.Context, p KeeperParts) (*Keeper, error) {
 		life:    p.Settings.Warm.Lifetime.Value(),
 		log:     p.Log,
 		clock:   p.Clock,
+		seen:    p.Seen,
 	}, nil
 }
 
@@ -118,6 +122,9 @@ func (k *Keeper) plan(ctx context.Context) (capacity.Plan, string, error) {
 	plan, version, err := k.pool.Plan(ctx, k.nodes, func(jobs int) int { return k.demand.At(k.clock.Now(), jobs) })
 	if err != nil {
 		return plan, "", requestFailure(k.cluster, err)
+	}
+	if k.seen != nil {
+		k.seen(plan)
 	}
 	return plan, version, nil
 }

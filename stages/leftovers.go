@@ -125,8 +125,9 @@ func (l *leftovers) ofUndone(ctx context.Context, u state.Undone) ([]reap.Leftov
 
 // undo does cleanups that could not be done before, most of them at most, and
 // while ctx lasts. It begins anywhere in the list, so that one that cannot be
-// done does not keep the others from their turn.
-func (l *leftovers) undo(ctx context.Context, most int) {
+// done does not keep the others from their turn. It says how many objects were
+// removed.
+func (l *leftovers) undo(ctx context.Context, most int) (removed int) {
 	all := l.undoneHere()
 	first := l.clock.Now().UnixMilli()
 	for i := range min(most, len(all)) {
@@ -134,7 +135,9 @@ func (l *leftovers) undo(ctx context.Context, most int) {
 		left, err := l.ofUndone(ctx, u)
 		for i := range left {
 			if err == nil {
-				err = l.reap.Remove(ctx, left[i])
+				if err = l.reap.Remove(ctx, left[i]); err == nil {
+					removed++
+				}
 			}
 		}
 		switch {
@@ -142,7 +145,8 @@ func (l *leftovers) undo(ctx context.Context, most int) {
 			// A file that stays only costs another look.
 			_ = l.state.RemoveUndone(u)
 		case ctx.Err() != nil || cluster.Transient(err):
-			return
+			return removed
 		}
 	}
+	return removed
 }

@@ -117,12 +117,16 @@ func (d *Driver) start(parent context.Context, created *corev1.Pod, pull func(co
 func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull func(container string) time.Duration, n *narrator) error {
 	budgets := pods.Budgets{Node: d.settings.Wait.Node.Value(), Start: d.settings.Wait.Start.Value(), Pull: pull}
 	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, n, stageContainers()...)
+	d.noteWaits(created, timing, err)
 	if err != nil {
 		return d.awaitFailure(ctx, err)
 	}
+	d.noteNode(running.Spec.NodeName)
 	d.noteBoot(ctx, running, timing.Node)
 	from := d.clock.Now()
-	if err := d.setup(ctx, running); err != nil {
+	err = d.setup(ctx, running)
+	d.noteReach(from)
+	if err != nil {
 		return err
 	}
 	if err := d.tellUser(ctx, pods.RefTo(running)); err != nil {
@@ -131,7 +135,7 @@ func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull fun
 	d.log.Info("Pod %s runs on node %s (waited %s for the node, %s for the start, %s until it was reached)",
 		running.Name, running.Spec.NodeName,
 		joblog.Duration(timing.Node), joblog.Duration(timing.Start), joblog.Duration(d.clock.Now().Sub(from)))
-	if err := d.awaitServices(ctx, running); err != nil {
+	if err := d.countServices(ctx, running); err != nil {
 		return err
 	}
 	// Last, since the end of the placeholder is work for the job's node.
@@ -148,7 +152,12 @@ func (d *Driver) noteBoot(ctx context.Context, running *corev1.Pod, waited time.
 		return
 	}
 	health, err := d.nodes.Health(ctx, running.Spec.NodeName)
-	if err == nil && health.Joined.After(running.CreationTimestamp.Time) {
+	if err != nil {
+		return
+	}
+	cold := health.Joined.After(running.CreationTimestamp.Time)
+	d.noteKind(cold)
+	if cold {
 		d.history.Add(waited)
 		d.history.AddSize(d.clock.Now(), health.Allocatable)
 	}

@@ -42,6 +42,7 @@ func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
 			lost++
 			d.log.Info("%s. Nothing has run yet, so the Pod is made anew.", strings.TrimSuffix(f.Error(), "."))
 		}
+		d.noteRemake()
 		if _, err := d.remove(ctx, created); err != nil {
 			return d.requestFailure(err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
+	"github.com/socialweb-computer/tenant-executor/stages/course"
 )
 
 // stopSlack is what ending a stage's processes may take beyond their grace. The
@@ -38,7 +39,7 @@ func (d *Driver) Run(ctx context.Context, script []byte, stage string, out io.Wr
 	s := stream.Stage{
 		Namespace: ref.Namespace, Pod: ref.Name, Container: string(container),
 		Agent: podAgent, Folder: stagesFolder(container), Name: stageName(stage) + "-" + id,
-		Script: script, Umask: -1, Output: out,
+		Script: script, Umask: -1, Output: d.course.Count(out),
 	}
 	if script == nil {
 		s.Script = []byte{}
@@ -190,6 +191,12 @@ func (d *Driver) follower() *stream.Follower {
 		},
 		Restored: func(after time.Duration) {
 			d.log.Info("The stage is reached again, after %s.", joblog.Duration(after))
+		},
+		Again: func(after time.Duration) {
+			d.course.NoteStep(func(s *course.Step) {
+				s.Reconnects++
+				s.Outage += course.SecondsOf(after)
+			})
 		},
 	}
 }

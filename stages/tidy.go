@@ -48,7 +48,7 @@ func (d *Driver) tidy(ctx context.Context, host Host) {
 	}
 	ending := d.sweep(limited, left, list)
 	d.sweepNamespaces(limited, left, namespaces, list)
-	left.undo(limited, undoneAtOnce)
+	d.noteReaped(left.undo(limited, undoneAtOnce))
 	cancel()
 	if len(ending) > 0 {
 		left.awaitRoom(ctx, ending)
@@ -71,7 +71,11 @@ func (d *Driver) sweep(ctx context.Context, left *leftovers, list []corev1.Pod) 
 		if i == sweepAtOnce {
 			break
 		}
-		if left.reap.Remove(ctx, l) == nil && l.Node != "" && !l.Force {
+		if left.reap.Remove(ctx, l) != nil {
+			continue
+		}
+		d.noteReaped(1)
+		if l.Node != "" && !l.Force {
 			ending[l.UID] = true
 		}
 	}

@@ -50,7 +50,9 @@ func (d *Driver) takeWarm(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, warmBudget)
 	defer cancel()
-	if _, err := d.pool.Take(ctx); err != nil {
+	node, err := d.pool.Take(ctx)
+	d.noteTaken(node)
+	if err != nil {
 		d.log.Warn("A node that was held for a job could not be taken: %v", err)
 	}
 }
@@ -97,8 +99,11 @@ func (d *Driver) linger(ctx context.Context, ended *corev1.Pod) {
 		d.log.Warn("Node %s is not held for the next job: the Pod of this one has not ended within %s", ended.Spec.NodeName, joblog.Duration(endPatience))
 		return
 	}
-	if _, err := d.pool.Hold(ctx, ended.Spec.NodeName, hold); err != nil {
+	held, err := d.pool.Hold(ctx, ended.Spec.NodeName, hold)
+	if err != nil {
 		d.log.Warn("Node %s is not held for the next job: %v", ended.Spec.NodeName, err)
+	} else if held {
+		d.noteLinger(hold)
 	}
 }
 

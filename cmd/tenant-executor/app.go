@@ -32,6 +32,10 @@ type app struct {
 	voice joblog.Log
 
 	configFile, jobFile, runner string
+	// stage is the stage that this process is, "" for commands of people; see
+	// observe.
+	stage    string
+	observed *observed
 	// byHand is true for commands of people: a script's exit code is then the
 	// command's own.
 	byHand bool
@@ -70,7 +74,7 @@ so that one stage can be tried on a job that runs.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configFile, "config", "", "configuration `FILE` (default $"+configVariable+", else "+settings.DefaultPath+")")
-	root.AddCommand(a.configCommand(), a.prepareCommand(), a.runCommand(), a.cleanupCommand(), a.warmCommand(), a.migrateCommand(), a.doctorCommand(), a.versionCommand())
+	root.AddCommand(a.configCommand(), a.prepareCommand(), a.runCommand(), a.cleanupCommand(), a.warmCommand(), a.migrateCommand(), a.doctorCommand(), a.statsCommand(), a.versionCommand())
 	a.addHand(root)
 	return root
 }
@@ -133,6 +137,7 @@ func (a *app) driver(ctx context.Context, log joblog.Log, afresh bool) (*stages.
 	}
 	// No job fails for want of the folder: a nil one remembers nothing.
 	folder, stateErr := state.Open(s.State.Dir)
+	a.observe(s, j)
 	return stages.New(ctx, stages.Parts{
 		Settings:  s,
 		Origin:    origin,
@@ -144,6 +149,7 @@ func (a *app) driver(ctx context.Context, log joblog.Log, afresh bool) (*stages.
 		Variables: a.environment,
 		Log:       log,
 		Clock:     stages.Clock{},
+		Course:    a.observed.course(),
 		Host:      func() stages.Host { return a.host(folder) },
 	})
 }

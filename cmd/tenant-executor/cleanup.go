@@ -2,6 +2,8 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/socialweb-computer/tenant-executor/stages/course"
 )
 
 func (a *app) cleanupCommand() *cobra.Command {
@@ -14,6 +16,7 @@ nothing when all went well, and may be called again.`,
   tenant-executor cleanup --config driver.toml --job job.json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			a.stage = course.Cleanup
 			d, err := a.driver(c.Context(), a.voice, false)
 			if err != nil {
 				return err

@@ -24,7 +24,14 @@ func TestCommandsInTheDocuments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		fenced := false
 		for _, line := range strings.Split(string(text), "\n") {
+			if strings.HasPrefix(line, "```") {
+				fenced = !fenced
+			}
+			if fenced {
+				line = "    " + line
+			}
 			for _, command := range commandsIn(line) {
 				seen++
 				if err := understood(command); err != nil {
@@ -55,7 +62,7 @@ func documents(t *testing.T) []string {
 
 // invocation is the driver's name with what follows on the line: in a block of
 // code at the start of a command, or between backquotes.
-var invocation = regexp.MustCompile("(?:^\\s{4,}|^|`|&& |; )(?:bin/)?tenant-executor ([a-z][^`]*)")
+var invocation = regexp.MustCompile("(?:^\\s{4,}|`|&& |; )(?:bin/)?tenant-executor ([a-z][^`]*)")
 
 // quoted is one argument with blanks in it.
 var quoted = regexp.MustCompile(`"[^"]*"`)

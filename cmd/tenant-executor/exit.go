@@ -40,6 +40,7 @@ func run(ctx context.Context, p process) int {
 	root := a.rootCommand()
 	root.SetArgs(p.args)
 	err := execute(ctx, root)
+	a.observed.end(err)
 	if err == nil && codesErr != nil {
 		err = failure.Wrap(failure.Contract, codesErr, "the runner's environment")
 	}

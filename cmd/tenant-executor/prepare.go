@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/stages/course"
 )
 
 func (a *app) prepareCommand() *cobra.Command {
@@ -18,6 +19,7 @@ reach it. Each phase has a budget of its own in the configuration ([wait]).`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			a.voice = joblog.New(a.stdout)
+			a.stage = course.Prepare
 			d, err := a.driver(c.Context(), a.voice, true)
 			if err != nil {
 				return err

@@ -48,6 +48,7 @@ $SYSTEM_FAILURE_EXIT_CODE. By hand they are 1 and 2.`,
 			if err != nil {
 				return failure.Wrap(failure.Contract, err, "the script of stage %s", args[1])
 			}
+			a.stage = args[1]
 			d, err := a.driver(c.Context(), a.voice, false)
 			if err != nil {
 				return err

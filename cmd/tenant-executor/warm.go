@@ -22,6 +22,8 @@ ready. It runs until it is told to end (TERM or INT); examples has a unit for
 systemd. Several may run for one cluster: they keep as many nodes as the one that
 wants the most. Nothing breaks without it: jobs only wait for their nodes.
 
+Where metrics.listen names an address, it answers Prometheus there, at /metrics.
+
 When it ends the placeholders stay, so that a restart costs no boot. Each ends by
 itself when it is as old as warm.lifetime says.`,
 		Example: `  tenant-executor warm --config driver.toml
@@ -62,10 +64,15 @@ func (a *app) keeper(ctx context.Context, once bool) (*stages.Keeper, error) {
 	}
 	// Without the folder the kcp side is asked each time.
 	folder, _ := state.Open(s.State.Dir)
+	seen, err := a.listen(ctx, s, once)
+	if err != nil {
+		return nil, err
+	}
 	return stages.NewKeeper(ctx, stages.KeeperParts{
 		Settings: s,
 		Find:     a.finder(folder, true).Find,
 		Log:      a.voice,
 		Clock:    stages.Clock{},
+		Seen:     seen,
 	})
 }

@@ -31,6 +31,8 @@ func (s Settings) check() error {
 		s.Run.checkSpool(),
 		atLeast("cleanup.timeout", s.Cleanup.Timeout, time.Second),
 		absolute("state.dir", s.State.Dir),
+		s.Metrics.check(),
+		s.Log.check(),
 		s.Warm.check(),
 		s.checkNamespaces(),
 		s.Inherit.check(),

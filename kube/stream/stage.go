@@ -71,6 +71,9 @@ type Follower struct {
 	// Freed hears how many bytes of the output are passed over, since they are
 	// not there any more, of a Stage without a Script; nil for nobody.
 	Freed func(bytes int64)
+	// Again hears of every connection that was lost and found again, however
+	// soon; nil for nobody. After is since the stage was last heard of.
+	Again func(after time.Duration)
 }
 
 // noticeAfter is how long an outage lasts before it is worth a line.
@@ -236,10 +239,13 @@ type course struct {
 	stopping bool
 
 	lastSeen time.Time
-	said     bool
+	// lost is whether a connection has broken and no other has been heard of
+	// yet; said, whether that was told.
+	lost, said bool
 }
 
 func (c *course) broken(err error) {
+	c.lost = true
 	// While nobody reads there is nobody to tell.
 	if !c.said && c.follower.Clock.Now().Sub(c.lastSeen) >= noticeAfter && c.printer.idle() {
 		c.said = true
@@ -250,6 +256,10 @@ func (c *course) broken(err error) {
 // restored ends an outage, if there was one.
 func (c *course) restored() {
 	now := c.follower.Clock.Now()
+	if c.lost && c.follower.Again != nil {
+		c.follower.Again(now.Sub(c.lastSeen))
+	}
+	c.lost = false
 	if c.said && c.printer.idle() {
 		c.said = false
 		c.follower.Restored(now.Sub(c.lastSeen))

@@ -75,7 +75,24 @@ func (f *Folder) WriteFile(name string, data []byte) error {
 	if old, err := f.ReadFile(name); err == nil && bytes.Equal(old, data) {
 		return nil
 	}
-	if err := f.place(name, data, os.Rename); err != nil {
+	if err := f.place(name, data, true, os.Rename); err != nil {
+		return fmt.Errorf("writing %s: %w", filepath.Join(f.dir, name), err)
+	}
+	return nil
+}
+
+// WriteLight is WriteFile for what may be lost when the machine crashes, and
+// must cost little: nothing is forced to the disk. Other processes, and those
+// after a crash of this one, find the old data or the new; after a crash of the
+// machine the file may be empty or cut off.
+func (f *Folder) WriteLight(name string, data []byte) error {
+	if f == nil {
+		return ErrNone
+	}
+	if err := f.check(name, data); err != nil {
+		return err
+	}
+	if err := f.place(name, data, false, os.Rename); err != nil {
 		return fmt.Errorf("writing %s: %w", filepath.Join(f.dir, name), err)
 	}
 	return nil
@@ -90,7 +107,7 @@ func (f *Folder) Create(name string, data []byte) error {
 	if err := f.check(name, data); err != nil {
 		return err
 	}
-	err := f.place(name, data, func(made, path string) error {
+	err := f.place(name, data, true, func(made, path string) error {
 		if err := os.Link(made, path); err != nil {
 			return err
 		}
@@ -122,10 +139,10 @@ func validName(name string) bool {
 	})
 }
 
-// place writes beside the file and gives the file its name by put. The data is
-// on disk before the name is, or a crash of the machine could leave the name
-// with no data.
-func (f *Folder) place(name string, data []byte, put func(made, path string) error) (err error) {
+// place writes beside the file and gives the file its name by put. To be safe,
+// the data is on disk before the name is, or a crash of the machine could leave
+// the name with no data.
+func (f *Folder) place(name string, data []byte, safe bool, put func(made, path string) error) (err error) {
 	file, err := os.CreateTemp(f.dir, unfinished+name+"-*") // mode 0600
 	if err != nil {
 		return err
@@ -140,10 +157,13 @@ func (f *Folder) place(name string, data []byte, put func(made, path string) err
 		return err
 	}
 	_, err = file.Write(data)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+	if safe {
+		err = errors.Join(err, file.Sync())
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
 		return err
 	}
-	if err := put(file.Name(), filepath.Join(f.dir, name)); err != nil {
+	if err := put(file.Name(), filepath.Join(f.dir, name)); err != nil || !safe {
 		return err
 	}
 	return f.sync()
