@@ -21,7 +21,7 @@ type Settings struct {
 	Cleanup    Cleanup    `toml:"cleanup" doc:"How cleanup ends. It has to fit in the runner's shutdown_timeout (30 s by default)."`
 	State      State      `toml:"state" doc:"What the driver keeps on this host."`
 	Inherit    Inherit    `toml:"inherit" doc:"Settings that stand in the runner's own config.toml already. tenant-executor migrate shows which of them are carried over."`
-	Metrics    Metrics    `toml:"metrics" doc:"Figures of jobs for Prometheus. Without this table none are counted; tenant-executor stats needs none of it."`
+	Metrics    Metrics    `toml:"metrics" doc:"Figures of jobs for Prometheus. Without this table none are counted. The command stats needs none of it."`
 	Log        Log        `toml:"log" doc:"What the driver says to this host, beside the job log: a line for each step of a job, with its id."`
 	Warm       Warm       `toml:"warm" doc:"Nodes that are kept for jobs to come, by placeholder Pods. Without this table none are. Placeholders make way for jobs of the same namespace alone: use one namespace for all jobs of a cluster that has them. Keys have the names and meanings of [runners.kubernetes.autoscaler] in the runner's config.toml, where that has them."`
 	Debug      Debug      `toml:"debug" doc:"A look into failed jobs."`
