@@ -123,6 +123,7 @@ func TestPullPolicyFallback(t *testing.T) {
 
 // A registry that is not well is no fault of the job, and may mend itself.
 func TestRegistryTroubles(t *testing.T) {
+	wantNoNodes(t) // a fresh node has the image from nobody else
 	config := imagesConfig(t, `pull_policy = "always"`)
 	for name, test := range map[string]struct{ fault, says string }{
 		"limited": {"--rate-limited", "the registry allows no more pulls"},
