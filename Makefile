@@ -16,7 +16,7 @@ DASHBOARD   = examples/grafana
 MODULES     = . $(LOCALTENANT) $(DASHBOARD)
 
 .DEFAULT_GOAL := build
-.PHONY: build agent deps demo test lint compiler browser unit fuzz e2e bench update clean
+.PHONY: build agent deps demo test lint compiler browser unit fuzz e2e bench update release release-check vulnerabilities clean
 
 # The driver, the job runner and the local tenant cluster, in bin/.
 build: agent
@@ -66,25 +66,66 @@ unit: agent compiler browser
 	$(GO) test -C $(DASHBOARD) ./...
 
 # A short while for each fuzz target: the frames and records of the agent, both
-# sides of which read what the network brings. FUZZTIME=10m for a long one.
+# sides of which read what the network brings, and the job as GitLab sends it.
+# FUZZTIME=10m for a long one.
 FUZZTIME = 10s
-AGENT_PACKAGE = ./kube/stream/agent
+FUZZ_PACKAGES = ./kube/stream/agent ./executor/job
 fuzz:
-	@for target in $$($(GO) test -list '^Fuzz' $(AGENT_PACKAGE) | grep ^Fuzz); do \
-	$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $(AGENT_PACKAGE) || exit 1; done
+	@for package in $(FUZZ_PACKAGES); do \
+	for target in $$($(GO) test -list '^Fuzz' $$package | grep ^Fuzz); do \
+	$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package || exit 1; done; done
 
 # On the real local cluster.
 e2e: deps
 	$(GO) test -C $(LOCALTENANT) -tags localtenant -count 1 -timeout 20m -run Real .
-	$(GO) test -tags e2e -count 1 -timeout 40m -v ./examples/e2e
+	$(GO) test -c -tags e2e -o bin/e2e.test ./examples/e2e
+	cd examples/e2e && ./run.sh $(CURDIR)/bin/e2e.test
 
 # Figures of the README, on the real local cluster.
 bench: deps
 	$(GO) run ./examples/bench
 
-# Writes generated files again: examples/config.toml, examples/rbac.yaml, golden files.
+# A release: static programs that anybody can build again byte for byte, a Debian
+# package for each architecture, the software bill of materials, the licences of
+# what is in the programs, and checksums of it all. The version is the tag, the
+# time that of the commit.
+NFPM       = github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.45.2
+CYCLONEDX  = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+RELEASE    = bin/release
+release: agent
+	rm -rf $(RELEASE) && mkdir -p $(RELEASE)
+	@export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); set -e; \
+	for arch in amd64 arm64; do program=$(RELEASE)/tenant-executor-linux-$$arch; \
+	CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -buildvcs=true -ldflags "-s -w -buildid=" -o $$program ./cmd/tenant-executor; \
+	$(GO) run $(CYCLONEDX) bin -json -noserial -notimestamp -output $$program.cdx.json $$program; done; \
+	$(GO) run ./examples/release licences $(RELEASE)/tenant-executor-linux-amd64 >$(RELEASE)/licences.txt; \
+	{ cat LICENSE; echo; cat $(RELEASE)/licences.txt; } >$(RELEASE)/copyright; \
+	sed s,/usr/local/bin/,/usr/bin/, examples/tenant-executor-warm.service >$(RELEASE)/tenant-executor-warm.service; \
+	for arch in amd64 arm64; do \
+	ARCH=$$arch VERSION=$$(git describe --tags --match 'v*' 2>/dev/null || echo v0.0.0-$$(git log -1 --format=%cd-%h --date=format:%Y%m%d%H%M%S)) \
+	$(GO) run $(NFPM) package --packager deb --config examples/release/nfpm.yaml --target $(RELEASE)/; done
+	cd $(RELEASE) && rm copyright tenant-executor-warm.service && sha256sum * >SHA256SUMS && cat SHA256SUMS
+
+# Builds the release again, compares it, installs the package and removes it.
+release-check: release
+	examples/release/check.sh
+
+# The known vulnerabilities of what the programs call. The data comes as a module,
+# too; a newer one is a newer version here.
+GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.9.0
+VULNDB      = golang.org/x/vulndb@v0.0.0-20261105234957-e22db6528018
+vulnerabilities: agent
+	@mkdir -p bin && dir=$$(cd bin && $(GO) mod download -json $(VULNDB) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') && \
+	test -d bin/vulndb-$(lastword $(subst -, ,$(VULNDB))) || \
+	{ rm -rf bin/vulndb-* && $(GO) run $(subst @,/cmd/indexdb@,$(VULNDB)) -vulns $$dir/data/osv -out bin/vulndb.new && \
+	mv bin/vulndb.new bin/vulndb-$(lastword $(subst -, ,$(VULNDB))); }
+	$(GO) run $(GOVULNCHECK) -db file://$(CURDIR)/bin/vulndb-$(lastword $(subst -, ,$(VULNDB))) -format json ./cmd/... >bin/vulnerabilities.json
+	$(GO) run ./examples/release vulnerabilities bin/vulnerabilities.json
+
+# Writes generated files again: examples/config.toml, examples/rbac*.yaml, golden files.
 update:
-	$(GO) test ./executor/settings ./executor/pod ./kube -update
+	$(GO) test ./executor/settings ./executor/pod ./executor/inherit ./executor/failure ./kube -update
+	UPDATE_REFERENCE=1 $(GO) test ./cmd/tenant-executor -run TestCommandReference
 
 clean:
 	-bin/localtenant down --all

@@ -55,6 +55,29 @@ func TestRBACExampleIsWhatTheCallsNeed(t *testing.T) {
 	}
 }
 
+const rightsPath = "rights.go"
+
+// What the driver asks about itself is the same list.
+func TestRightsAreWhatTheCallsNeed(t *testing.T) {
+	namespaced, cluster, namespaces := rules(t)
+	var want bytes.Buffer
+	if err := rightsTable.Execute(&want, map[string][]rule{"Namespaced": namespaced, "Cluster": cluster, "Namespaces": namespaces}); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(rightsPath, want.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(rightsPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(want.String(), string(got)); diff != "" {
+		t.Errorf("kube/rights.go is not what the markers say; run make update (-want +got):\n%s", diff)
+	}
+}
+
 // Every request has a marker in the lines above it, or the role would lack it.
 func TestEveryCallHasAMarker(t *testing.T) {
 	call := regexp.MustCompile(`[^1]\.Resource\("|"/apis/`)
@@ -186,6 +209,31 @@ subjects:
 - apiGroup: rbac.authorization.k8s.io
   kind: Group
   name: tenant-executor
+---
+# The events of nodes are in the namespace "default".
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: tenant-executor-node-events
+  namespace: default
+rules:
+- apiGroups: [""]
+  resources: [events]
+  verbs: [list]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: tenant-executor-node-events
+  namespace: default
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: tenant-executor-node-events
+subjects:
+- apiGroup: rbac.authorization.k8s.io
+  kind: Group
+  name: tenant-executor
 `))
 
 var rbacNamespace = template.Must(template.New("namespaces").Funcs(template.FuncMap{"join": func(list []string) string {
@@ -231,4 +279,24 @@ subjects:
 - apiGroup: rbac.authorization.k8s.io
   kind: Group
   name: tenant-executor
+`))
+
+var rightsTable = template.Must(template.New("rights").Parse(`// Code generated from the "rbac:" markers by "make update"; DO NOT EDIT.
+
+package kube
+
+// Rights are all that the driver needs on a cluster.
+func Rights() []Right {
+	return []Right{
+{{- range .Cluster}}{{$rule := .}}{{range .Verbs}}
+		{Verb: "{{.}}", {{with $rule.Group}}Group: "{{.}}", {{end}}Resource: "{{$rule.Resource}}", ClusterWide: true},{{end}}
+{{- end}}
+{{- range .Namespaces}}{{$rule := .}}{{range .Verbs}}
+		{Verb: "{{.}}", Resource: "{{$rule.Resource}}", ClusterWide: true, PerJob: true},{{end}}
+{{- end}}
+{{- range .Namespaced}}{{$rule := .}}{{range .Verbs}}
+		{Verb: "{{.}}", {{with $rule.Group}}Group: "{{.}}", {{end}}Resource: "{{$rule.Resource}}"},{{end}}
+{{- end}}
+	}
+}
 `))

@@ -110,7 +110,10 @@ func (d *Driver) listStages(ctx context.Context, ref pods.Ref, container job.Con
 		return err
 	})
 	var lost *stream.LostError
+	var missing *stream.RuntimeError
 	switch {
+	case errors.As(err, &missing) && strings.Contains(missing.Message, "no such file"):
+		return nil, nil // prepare has not brought the agent yet
 	case err == nil && code != 0:
 		err = fmt.Errorf("listing stages ended with exit code %d: %s", code, strings.TrimSpace(stderr.String()))
 	case errors.As(err, &lost):

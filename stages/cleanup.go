@@ -38,6 +38,11 @@ func (d *Driver) Cleanup(ctx context.Context) error {
 	d.warnOfOrigin()
 	limited, cancel := context.WithTimeout(ctx, d.settings.Cleanup.Timeout.Value())
 	defer cancel()
+	if d.holdFailed(limited) {
+		d.forget()
+		d.undoOthers(ctx)
+		return nil
+	}
 	ended, err := d.deletePods(limited)
 	if err == nil {
 		err = d.deleteNamespace(limited)
@@ -61,7 +66,7 @@ func (d *Driver) undoOthers(ctx context.Context) {
 // deletePods deletes the job's Pods. It gives one whose node is well, if there
 // is one: the node could serve the next job.
 func (d *Driver) deletePods(ctx context.Context) (ended *corev1.Pod, err error) {
-	list, err := listAcross(d.namespaces(), func(namespace string) ([]corev1.Pod, error) {
+	list, err := listAcross(d.reach(), func(namespace string) ([]corev1.Pod, error) {
 		return d.pods.List(ctx, namespace, pod.Selector(d.job))
 	})
 	if err != nil {

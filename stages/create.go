@@ -17,7 +17,7 @@ func (d *Driver) create(ctx context.Context, plan pod.Objects) (*corev1.Pod, err
 	made := objects.NewClient(d.cluster, requestBudget)
 	if plan.Namespace != nil {
 		if err := d.createNamespace(ctx, made, plan.Namespace); err != nil {
-			return nil, d.createFailure(err)
+			return nil, err
 		}
 	}
 	if err := d.checkNeeds(ctx, plan); err != nil {

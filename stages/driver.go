@@ -28,12 +28,8 @@ const requestBudget = time.Minute
 
 // Driver is what the stages of one job work with. Make it with New.
 type Driver struct {
-	// settings are the operator's with what the job has overwritten.
 	settings settings.Settings
-	// origin is the runner's configuration, nil where nothing is inherited.
-	origin     *Origin
-	overwrites overwrites
-	job        job.Job
+	job      job.Job
 	// hint is the Pod's name as config chose it, "" where no config ran.
 	hint string
 	// variables are the job's, by their names in the stage's environment.
@@ -46,6 +42,11 @@ type Driver struct {
 	stateErr error
 	// history is what was seen of the cluster before.
 	history history
+	// asked is what the job has overwritten of the operator's settings; the
+	// settings above have it in them.
+	asked overwrites
+	// origin is the runner's configuration, nil where nothing is inherited.
+	origin *Origin
 	// course takes what the stage meets; nil for a stage that nobody counts.
 	course *course.Entry
 
@@ -54,6 +55,9 @@ type Driver struct {
 	nodes   *capacity.Nodes
 	pool    *capacity.Pool
 	runner  *stream.Runner
+
+	// target is the Pod that a person means, where there is no job.
+	target Target
 }
 
 // Parts are what a Driver is made of.
@@ -94,30 +98,30 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 		// A name of another job, left in the environment of a shell.
 		hint = ""
 	}
-	overwritten := overwrites{operators: p.Settings.Kubernetes}
-	overwritten.result, overwritten.refused = overwrite.Apply(p.Settings.Kubernetes, p.Variables)
-	p.Settings.Kubernetes = overwritten.result.Settings
+	asked := overwrites{operators: p.Settings.Kubernetes}
+	asked.result, asked.refused = overwrite.Apply(p.Settings.Kubernetes, p.Variables)
+	p.Settings.Kubernetes = asked.result.Settings
 	// From here on the namespace is the job's.
 	p.Settings.Kubernetes.Namespace = pod.Namespace(p.Settings.Kubernetes, p.Job)
 	return &Driver{
-		settings:   p.Settings,
-		overwrites: overwritten,
-		origin:     p.Origin,
-		job:        p.Job,
-		hint:       hint,
-		variables:  p.Variables,
-		log:        p.Log,
-		clock:      p.Clock,
-		host:       p.Host,
-		state:      p.State,
-		stateErr:   p.StateErr,
-		history:    history{p.State, c.Identity()},
-		course:     p.Course,
-		cluster:    c,
-		pods:       pods.NewClient(c, requestBudget),
-		nodes:      capacity.NewNodes(c, requestBudget),
-		pool:       newPool(c, p.Settings, p.Clock),
-		runner:     stream.NewRunner(c, stream.Transport(p.Settings.Cluster.Transport)),
+		settings:  p.Settings,
+		job:       p.Job,
+		hint:      hint,
+		variables: p.Variables,
+		log:       p.Log,
+		clock:     p.Clock,
+		host:      p.Host,
+		state:     p.State,
+		stateErr:  p.StateErr,
+		history:   history{p.State, c.Identity()},
+		cluster:   c,
+		pods:      pods.NewClient(c, requestBudget),
+		nodes:     capacity.NewNodes(c, requestBudget),
+		pool:      newPool(c, p.Settings, p.Clock),
+		runner:    stream.NewRunner(c, stream.Transport(p.Settings.Cluster.Transport)),
+		asked:     asked,
+		origin:    p.Origin,
+		course:    p.Course,
 	}, nil
 }
 

@@ -45,9 +45,9 @@ func (f *Finder) Find(ctx context.Context) (cluster.Config, error) {
 	return config, err
 }
 
-// discover finds the address by the Cluster object.
-func (f *Finder) discover(ctx context.Context, s settings.Cluster) (string, error) {
-	d := cluster.Discovery{
+// Discovery is how the cluster is found on the kcp side.
+func (f *Finder) Discovery(s settings.Cluster) cluster.Discovery {
+	return cluster.Discovery{
 		Kubeconfig: s.DiscoverKubeconfig,
 		Context:    s.DiscoverContext,
 		Name:       s.DiscoverCluster,
@@ -56,6 +56,11 @@ func (f *Finder) discover(ctx context.Context, s settings.Cluster) (string, erro
 		Memory:     f.Memory,
 		Acceptable: func(url string) error { return settings.CheckURL(".status.url", url) },
 	}
+}
+
+// discover finds the address by the Cluster object.
+func (f *Finder) discover(ctx context.Context, s settings.Cluster) (string, error) {
+	d := f.Discovery(s)
 	first := !f.asked
 	f.asked = true
 	if first && !f.Afresh {
@@ -71,8 +76,8 @@ func (f *Finder) discover(ctx context.Context, s settings.Cluster) (string, erro
 	return url, err
 }
 
-// findRemedies are what the operator can do, by what went wrong.
-func findRemedy(kind cluster.FindKind) string {
+// FindRemedy is what the operator can do, by what went wrong.
+func FindRemedy(kind cluster.FindKind) string {
 	return map[cluster.FindKind]string{
 		cluster.Unusable:   "correct the file, or cluster.discover_kubeconfig and cluster.discover_context",
 		cluster.Silent:     "start kcp, or correct the server in the kubeconfig. Once the cluster was found, jobs run without kcp",
@@ -92,7 +97,7 @@ func connectFailure(err error) error {
 	var file *cluster.FileError
 	switch {
 	case errors.As(err, &find):
-		return failure.Wrap(failure.ClusterUnknown, fmt.Errorf("%w; %s", err, findRemedy(find.Kind)), "finding the tenant cluster")
+		return failure.Wrap(failure.ClusterUnknown, fmt.Errorf("%w; %s", err, FindRemedy(find.Kind)), "finding the tenant cluster")
 	case errors.As(err, &file):
 		return failure.Wrap(failure.Credentials, err, "the driver's certificate")
 	case errors.Is(err, cluster.ErrNotInCluster):

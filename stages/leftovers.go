@@ -27,20 +27,20 @@ type leftovers struct {
 	host    Host
 	state   *state.Folder
 	// runner is the runner's short token.
-	runner     string
-	namespaces *namespaces
+	runner string
+	reach  *reach
 }
 
 func (d *Driver) leftovers(host Host) *leftovers {
 	return &leftovers{
 		cluster: d.cluster, pods: d.pods, nodes: d.nodes, reap: reap.NewClient(d.cluster, requestBudget),
-		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, namespaces: d.namespaces().withChosen(d.state, d.clock.Now()),
+		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, reach: d.reach().withChosen(d.state, d.clock.Now()),
 	}
 }
 
 // list gives the Pods of the runner.
 func (l *leftovers) list(ctx context.Context) ([]corev1.Pod, error) {
-	return listAcross(l.namespaces, func(namespace string) ([]corev1.Pod, error) {
+	return listAcross(l.reach, func(namespace string) ([]corev1.Pod, error) {
 		return l.pods.List(ctx, namespace, pod.RunnerSelector(l.runner))
 	})
 }
@@ -53,6 +53,7 @@ func (l *leftovers) rules(ctx context.Context) reap.Rules {
 		Now:     l.clock.Now(),
 		Group:   pod.LabelJob,
 		Expires: pod.AnnotationExpires,
+		Held:    pod.AnnotationHeld,
 		Life:    l.life,
 		Node: func(name string) reap.Node {
 			if _, known := seen[name]; !known {
@@ -115,7 +116,7 @@ func (l *leftovers) ofUndone(ctx context.Context, u state.Undone) ([]reap.Leftov
 		return nil, err
 	}
 	left := l.rules(ctx).All(list, reap.Undone)
-	if !l.namespaces.perJob {
+	if !l.reach.perJob {
 		return left, nil
 	}
 	home, err := l.home(ctx, u)

@@ -31,7 +31,7 @@ func TestUndoneThatWasTakenOver(t *testing.T) {
 	}
 	l := &leftovers{
 		cluster: c, pods: pods.NewClient(c, time.Minute), nodes: capacity.NewNodes(c, time.Minute),
-		reap: reap.NewClient(c, time.Minute), clock: Clock{}, state: folder, namespaces: &namespaces{known: []string{"ci"}},
+		reap: reap.NewClient(c, time.Minute), clock: Clock{}, state: folder, reach: &reach{known: []string{"ci"}},
 	}
 	u := state.Undone{Cluster: c.Identity(), Key: "0123456789abcdef", Namespace: "ci", JobID: 1, Since: time.Now()}
 	server.AddPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{

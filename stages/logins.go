@@ -200,7 +200,7 @@ func (s loginSource) helper(ctx context.Context, name, verb, input string) ([]by
 		return out, nil
 	case strings.Contains(string(out), helperNotFound):
 		return nil, nil
-	case ctx.Err() != nil:
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return nil, fmt.Errorf("it did not answer within %s", helperLimit)
 	}
 	var exited *exec.ExitError

@@ -2,6 +2,7 @@ package stages
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/objects"
@@ -23,9 +25,18 @@ const furnished = 20 * time.Second
 // createNamespace makes the job's own namespace. One of an earlier attempt is
 // this job's as well.
 func (d *Driver) createNamespace(ctx context.Context, made *objects.Client, namespace *corev1.Namespace) error {
-	return made.CreateNamespace(ctx, namespace, func(found *corev1.Namespace) bool {
+	err := made.CreateNamespace(ctx, namespace, func(found *corev1.Namespace) bool {
 		return found.Labels[pod.LabelJob] == d.job.Key()
 	})
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, objects.ErrForeignNamespace):
+		return failure.Wrap(failure.Settings, err, "kubernetes.namespace_per_job")
+	case cluster.Denied(err):
+		return failure.Wrap(failure.Access, err, "kubernetes.namespace_per_job needs the roles of examples/rbac-namespace-per-job.yaml")
+	}
+	return d.requestFailure(err)
 }
 
 // inNamespace makes a Pod that may have to wait for its namespace to be
@@ -65,9 +76,9 @@ func (d *Driver) deleteNamespace(ctx context.Context) error {
 	return nil
 }
 
-// ownNamespaces are those of the runner's jobs, where each has one of its own.
-func (l *leftovers) ownNamespaces(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
-	if !l.namespaces.perJob {
+// ofJobs are the namespaces of the runner's jobs, where each has one of its own.
+func (l *leftovers) ofJobs(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+	if !l.reach.perJob {
 		return nil, nil
 	}
 	return l.reap.Namespaces(ctx, pod.RunnerObjects(l.runner))

@@ -22,9 +22,11 @@ type narrator struct {
 	// self is the Pod that waits.
 	self    types.UID
 	gateway capacity.Gateway
-	said    string
-	warned  bool
-	blind   bool
+	// warnings are what the cluster says of the Pod.
+	warnings *podWarnings
+	said     string
+	warned   bool
+	blind    bool
 }
 
 // patience is how long a container's start may take before it is worth a line.
@@ -45,6 +47,11 @@ func (n *narrator) Waiting(ctx context.Context, state pods.State, inPhase time.D
 			n.say(inPhase, "Starting on node %s: %s", state.Node, state.Detail)
 		} else if inPhase >= patience {
 			n.say(inPhase, "Starting on node %s: pulling images and starting containers", state.Node)
+		}
+		if inPhase >= patience {
+			// A start that takes long may have a reason that only these tell:
+			// a volume that cannot be mounted, a sandbox that does not start.
+			n.warnings.tell(ctx)
 		}
 	}
 }
@@ -103,7 +110,7 @@ func (n *narrator) waitForNode(ctx context.Context, state pods.State, waited tim
 // and the driver may look there.
 func (n *narrator) outlook(ctx context.Context) (capacity.Outlook, error) {
 	d := n.driver
-	if d.namespaces().more {
+	if d.reach().more {
 		o, err := d.nodes.Outlook(ctx, metav1.NamespaceAll, pod.SelectorAll(), n.self)
 		if !apierrors.IsForbidden(err) {
 			return o, err

@@ -19,11 +19,11 @@ type overwrites struct {
 // tellOverwrites says what the job's variables have set, and which of them have
 // no effect.
 func (d *Driver) tellOverwrites() {
-	for _, line := range d.overwrites.result.Lines {
+	for _, line := range d.asked.result.Lines {
 		d.log.Info("%s", line)
 	}
 	var ignored []string
-	for _, one := range d.overwrites.result.Ignored {
+	for _, one := range d.asked.result.Ignored {
 		ignored = append(ignored, one.Variable+" ("+one.Reason+")")
 	}
 	if len(ignored) > 0 {
@@ -31,7 +31,7 @@ func (d *Driver) tellOverwrites() {
 	}
 }
 
-// namespaces are where Pods of the runner's jobs are, this one among them.
-func (d *Driver) namespaces() *namespaces {
-	return namespacesOf(d.overwrites.operators, d.settings.Kubernetes)
+// reach is where Pods of the runner's jobs are, this one among them.
+func (d *Driver) reach() *reach {
+	return reachOf(d.asked.operators, d.settings.Kubernetes)
 }

@@ -26,18 +26,8 @@ const abortBudget = 10 * time.Second
 
 // Prepare makes the job's Pod and waits until stages can run in it.
 func (d *Driver) Prepare(ctx context.Context) error {
-	if d.overwrites.refused != nil {
-		return d.overwrites.refused
-	}
 	host := d.host()
-	plan, err := d.plan(host)
-	if err != nil {
-		return err
-	}
-	objects, err := plan.Build()
-	if err == nil {
-		err = d.checkSize(&objects.Pod.Spec)
-	}
+	plan, objects, err := d.intended(ctx, host)
 	if err != nil {
 		return err
 	}
@@ -50,13 +40,35 @@ func (d *Driver) Prepare(ctx context.Context) error {
 	d.noteNamespace()
 
 	d.tidy(ctx, host)
-	plan.Logins = d.logins(ctx, objects.Images())
 	err = d.makePod(ctx, plan)
 	if ctx.Err() != nil {
 		d.abandon(ctx)
 		return failure.New(failure.Interrupted, "the runner ended prepare before the Pod was ready")
 	}
 	return err
+}
+
+// intended is what this attempt is to make, or why it cannot.
+func (d *Driver) intended(ctx context.Context, host Host) (pod.Plan, pod.Objects, error) {
+	if d.asked.refused != nil {
+		return pod.Plan{}, pod.Objects{}, d.asked.refused
+	}
+	plan, err := d.plan(host)
+	if err != nil {
+		return plan, pod.Objects{}, err
+	}
+	objects, err := plan.Build()
+	if err == nil {
+		err = d.checkSize(&objects.Pod.Spec)
+	}
+	if err != nil {
+		return plan, pod.Objects{}, err
+	}
+	// Logins are looked for by the images that come out.
+	if plan.Logins = d.logins(ctx, objects.Images()); len(plan.Logins) > 0 {
+		objects, err = plan.Build()
+	}
+	return plan, objects, err
 }
 
 // plan is what this attempt makes.
@@ -79,7 +91,7 @@ func (d *Driver) plan(host Host) (pod.Plan, error) {
 		Folder:     podFolder,
 		KeeperMark: keeperMark(job.Build),
 		HostArch:   runtime.GOARCH,
-		Wait:       d.settings.Wait.Node.Value() + d.settings.Wait.Start.Value() + d.settings.Wait.Reach.Value(),
+		Wait:       d.settings.Wait.Node.Value() + d.settings.Wait.Start.Value() + d.settings.Wait.Reach.Value() + d.settings.Wait.Services.Value(),
 		Owner:      host.annotation(),
 		Now:        d.clock.Now(),
 		ReadFile:   os.ReadFile,
@@ -87,20 +99,24 @@ func (d *Driver) plan(host Host) (pod.Plan, error) {
 }
 
 // start waits until the Pod runs and can be reached, and readies it.
-func (d *Driver) start(ctx context.Context, created *corev1.Pod, pull func(container string) time.Duration) error {
-	ctx, cancel := d.withNode(ctx, pods.RefTo(created))
+func (d *Driver) start(parent context.Context, created *corev1.Pod, pull func(container string) time.Duration) error {
+	ctx, cancel := d.withNode(parent, pods.RefTo(created))
 	defer cancel(errNodeWatched)
-	err := d.startWatched(ctx, created, pull)
+	n := d.narrator(created)
+	err := d.startWatched(ctx, created, pull, n)
 	var lost *failure.Failure
 	if errors.As(context.Cause(ctx), &lost) {
-		return lost
+		err = lost
+	}
+	if err != nil && parent.Err() == nil {
+		n.warnings.tell(parent)
 	}
 	return err
 }
 
-func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull func(container string) time.Duration) error {
+func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull func(container string) time.Duration, n *narrator) error {
 	budgets := pods.Budgets{Node: d.settings.Wait.Node.Value(), Start: d.settings.Wait.Start.Value(), Pull: pull}
-	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, d.narrator(created), stageContainers()...)
+	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, n, stageContainers()...)
 	d.noteWaits(created, timing, err)
 	if err != nil {
 		return d.awaitFailure(ctx, err)
@@ -111,6 +127,9 @@ func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull fun
 	err = d.setup(ctx, running)
 	d.noteReach(from)
 	if err != nil {
+		return err
+	}
+	if err := d.tellUser(ctx, pods.RefTo(running)); err != nil {
 		return err
 	}
 	d.log.Info("Pod %s runs on node %s (waited %s for the node, %s for the start, %s until it was reached)",
@@ -145,7 +164,7 @@ func (d *Driver) noteBoot(ctx context.Context, running *corev1.Pod, waited time.
 }
 
 func (d *Driver) narrator(created *corev1.Pod) *narrator {
-	return &narrator{driver: d, self: created.UID, gateway: capacity.Gateway{
+	return &narrator{driver: d, self: created.UID, warnings: d.podWarnings(pods.RefTo(created)), gateway: capacity.Gateway{
 		Ceiling:     d.settings.Tenant.Ceiling,
 		PodsPerNode: d.settings.Tenant.PodsPerNode,
 		Boots:       d.history.Boots(),
@@ -230,7 +249,11 @@ func containerFailure(p pods.Problem) error {
 	case p.Container != string(job.Build) && p.Kind == pods.NotStartable:
 		cause = failure.ServiceUnusable
 	}
-	f := failure.New(cause, "container %s with image %s: %s: %s", p.Container, p.Image, p.Reason, p.Message)
+	why := ""
+	if p.Kind == pods.ImagePlatform {
+		why = "the image is for other machines than the node: "
+	}
+	f := failure.New(cause, "container %s with image %s: %s%s: %s", p.Container, p.Image, why, p.Reason, p.Message)
 	if p.Kind == pods.OutOfMemory {
 		f.ExitCode = exitKilled
 	}

@@ -27,7 +27,7 @@ func (d *Driver) pullBudget(plan pod.Plan, pulls pod.Pulls) func(container strin
 // is false where err is of another kind or no policy is left.
 func (d *Driver) nextPull(plan *pod.Plan, pulls pod.Pulls, err error) bool {
 	var failed *pods.ContainerError
-	if !errors.As(err, &failed) || !failed.Problem.Kind.Pull() || failed.Problem.Ended {
+	if !errors.As(err, &failed) || !failed.Problem.MayPullOtherwise() {
 		return false
 	}
 	p := failed.Problem
@@ -98,14 +98,14 @@ const signalled = 128
 // not run its arguments, or an image whose shell is none. That is no loss of
 // the Pod, and another one would end alike.
 func endedEarly(p pods.Problem) *failure.Failure {
-	if p.Kind != pods.Exited || p.ExitCode >= signalled {
+	if p.Kind != pods.Exited || p.Code >= signalled {
 		return nil
 	}
 	cause := failure.ImageUnusable
 	if p.Container == string(job.Helper) {
 		cause = failure.HelperUnusable
 	}
-	return failure.New(cause, "container %s with image %s ended before anything ran in it, with exit code %d: %s", p.Container, p.Image, p.ExitCode, p.Words())
+	return failure.New(cause, "container %s with image %s ended before anything ran in it, with exit code %d: %s", p.Container, p.Image, p.Code, p.Words())
 }
 
 func lasted(d time.Duration) string {

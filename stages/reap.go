@@ -15,6 +15,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/reap"
+	"github.com/socialweb-computer/tenant-executor/stages/owner"
 	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
 
@@ -61,14 +62,10 @@ func Reap(ctx context.Context, p ReapParts) ([]Leftover, error) {
 	if err != nil {
 		return nil, connectFailure(err)
 	}
-	l := &leftovers{
-		cluster: c, pods: pods.NewClient(c, requestBudget), nodes: capacity.NewNodes(c, requestBudget),
-		reap: reap.NewClient(c, requestBudget), clock: p.Clock, host: p.Host, state: p.State,
-		runner: p.Runner, namespaces: namespacesOf(p.Settings.Kubernetes, p.Settings.Kubernetes).withChosen(p.State, p.Clock.Now()),
-	}
+	l := p.leftovers(c)
 	found, err := l.all(ctx)
-	if l.namespaces.narrowed {
-		p.Warn("the driver may not list Pods and Secrets in all namespaces, so those that jobs have chosen are known by this host's memory alone: " + strings.Join(l.namespaces.known, ", "))
+	if l.reach.narrowed {
+		p.Warn("the driver may not list Pods and Secrets in all namespaces, so those that jobs have chosen are known by this host's memory alone: " + strings.Join(l.reach.known, ", "))
 	}
 	failed := []error{err}
 	var told []Leftover
@@ -121,11 +118,11 @@ func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 		add(more)
 		failed = append(failed, err)
 	}
-	secrets, err := listAcross(l.namespaces, func(namespace string) ([]metav1.PartialObjectMetadata, error) {
+	secrets, err := listAcross(l.reach, func(namespace string) ([]metav1.PartialObjectMetadata, error) {
 		return l.reap.Secrets(ctx, namespace, pod.RunnerObjects(l.runner))
 	})
 	failed = append(failed, err)
-	namespaces, err := l.ownNamespaces(ctx)
+	namespaces, err := l.ofJobs(ctx)
 	failed = append(failed, err)
 	list, err := l.list(ctx)
 	if err != nil {
@@ -136,4 +133,34 @@ func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 	add(rules.Secrets(secrets, list))
 	add(rules.Namespaces(namespaces, list))
 	return found, errors.Join(failed...)
+}
+
+func (p ReapParts) leftovers(c *cluster.Client) *leftovers {
+	return &leftovers{
+		cluster: c, pods: pods.NewClient(c, requestBudget), nodes: capacity.NewNodes(c, requestBudget),
+		reap: reap.NewClient(c, requestBudget), clock: p.Clock, host: p.Host, state: p.State,
+		runner: p.Runner, reach: reachOf(p.Settings.Kubernetes, p.Settings.Kubernetes).withChosen(p.State, p.Clock.Now()),
+	}
+}
+
+// Elsewhere counts the Pods of a runner that belong to processes on other
+// hosts, by the host's name. Only there can it be told whether those processes
+// live.
+func Elsewhere(ctx context.Context, p ReapParts) (map[string]int, error) {
+	c, err := cluster.Connect(ctx, p.Find)
+	if err != nil {
+		return nil, connectFailure(err)
+	}
+	list, err := p.leftovers(c).list(ctx)
+	if err != nil {
+		return nil, requestFailure(c, err)
+	}
+	hosts := map[string]int{}
+	for i := range list {
+		whose, err := owner.Parse(list[i].Annotations[pod.AnnotationOwner])
+		if err == nil && whose.Host != p.Host.Machine.Identity {
+			hosts[whose.Hostname]++
+		}
+	}
+	return hosts, nil
 }

@@ -55,9 +55,10 @@ func (d *Driver) Run(ctx context.Context, script []byte, stage string, out io.Wr
 	}
 	err = d.follow(ctx, ref, s, hurry)
 	if other, found := d.remadePod(ctx, ref, err); found {
-		s.Pod = other.Name
-		return d.follow(ctx, other, s, hurry)
+		s.Pod, ref = other.Name, other
+		err = d.follow(ctx, other, s, hurry)
 	}
+	d.podWarnings(ref).tellOnLoss(ctx, err)
 	return err
 }
 
@@ -80,6 +81,9 @@ func (d *Driver) remadePod(ctx context.Context, ref pods.Ref, err error) (pods.R
 
 // findPod is the Pod of this job: by the name that config chose, or by label.
 func (d *Driver) findPod(ctx context.Context) (pods.Ref, error) {
+	if d.target.Name != "" {
+		return d.findTarget(ctx)
+	}
 	if d.hint != "" {
 		return pods.Ref{Namespace: d.settings.Kubernetes.Namespace, Name: d.hint}, nil
 	}

@@ -101,7 +101,7 @@ func (a *attendance) look(ctx context.Context, found *corev1.Pod) {
 // not worth a warning.
 func (a *attendance) tell(ctx context.Context, s pod.Service, over pods.Problem) {
 	log := a.driver.log
-	if over.Kind == pods.Exited && over.ExitCode == 0 {
+	if over.Kind == pods.Exited && over.Code == 0 {
 		log.Info("Service %s (container %s) has ended, with exit code 0. The job goes on.", s.Label, s.Container)
 		return
 	}
@@ -121,7 +121,7 @@ func (d *Driver) endOf(over pods.Problem) string {
 	case pods.NotStartable:
 		return fmt.Sprintf("it could not be started: %s", over.Message)
 	}
-	return fmt.Sprintf("%s, exit code %d", over.Reason, over.ExitCode)
+	return fmt.Sprintf("%s, exit code %d", over.Reason, over.Code)
 }
 
 // lastWords gives the last lines of a service's log, and shows them if show is
@@ -160,14 +160,22 @@ func (a *attendance) end(ctx context.Context, limit time.Duration) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
-	a.logs.end(ctx)
-	if found, err := a.driver.pods.Get(ctx, a.ref); err == nil {
-		a.look(ctx, found)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		a.logs.end(ctx)
+		if found, err := a.driver.pods.Get(ctx, a.ref); err == nil {
+			a.look(ctx, found)
+		}
+		a.looking.Lock()
+		defer a.looking.Unlock()
+		a.over = true
+		a.save()
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done(): // nobody may be reading the job log
 	}
-	a.looking.Lock()
-	a.over = true
-	a.looking.Unlock()
-	a.save()
 }
 
 // save remembers what was told. If it cannot be, the next stage tells it again,

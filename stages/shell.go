@@ -13,6 +13,8 @@ var (
 	keeperProgram string
 	//go:embed shell/setup.sh
 	setupProgram string
+	//go:embed shell/person.sh
+	personProgram string
 )
 
 // podFolder is the driver's folder in the Pod, on a volume that build and helper

@@ -41,7 +41,7 @@ func (d *Driver) tidy(ctx context.Context, host Host) {
 	left := d.leftovers(host)
 	limited, cancel := context.WithTimeout(ctx, sweepBudget)
 	defer cancel()
-	namespaces, _ := left.ownNamespaces(limited) // another prepare sees them as well
+	namespaces, _ := left.ofJobs(limited) // another prepare sees them as well
 	list, err := left.list(limited)
 	if err != nil {
 		return // what follows meets the same error, and tells it

@@ -27,7 +27,7 @@ func (d *Driver) verdict(container string, s agent.Status) error {
 	killed := s.Signal == int(syscall.SIGKILL) || s.Exit == exitKilled
 	switch {
 	case s.OOM > 0 && (killed || s.Trouble == agent.TroubleLost):
-		f := failure.New(failure.OutOfMemory, "a process of the script was killed: the memory of container %s was used up", container)
+		f := failure.New(failure.OutOfMemory, "a process of the script was killed: the memory of container %s was used up%s", container, d.memoryLimit(container))
 		f.ExitCode = exitKilled
 		return f
 	case s.Trouble == agent.TroubleNoShell, s.Trouble == agent.TroubleStart:
@@ -119,7 +119,11 @@ func lossOf(found *corev1.Pod, container string) error {
 	state := pods.StateOf(found, stageContainers()...)
 	name := found.Namespace + "/" + found.Name
 	for _, p := range state.Problems {
-		if p.Container == container && p.Kind == pods.OutOfMemory {
+		switch {
+		case p.Container == container && p.Kind == pods.OutOfMemory:
+			return containerFailure(p)
+		case p.Kind == pods.ImagePlatform:
+			// Such a container runs for a moment, so that it counted as started.
 			return containerFailure(p)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -74,7 +74,8 @@ so that one stage can be tried on a job that runs.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configFile, "config", "", "configuration `FILE` (default $"+configVariable+", else "+settings.DefaultPath+")")
-	root.AddCommand(a.configCommand(), a.prepareCommand(), a.runCommand(), a.cleanupCommand(), a.attachCommand(), a.reapCommand(), a.warmCommand(), a.migrateCommand(), a.statsCommand(), a.versionCommand())
+	root.AddCommand(a.configCommand(), a.prepareCommand(), a.runCommand(), a.cleanupCommand(), a.warmCommand(), a.migrateCommand(), a.doctorCommand(), a.statsCommand(), a.versionCommand())
+	a.addHand(root)
 	return root
 }
 
@@ -88,7 +89,11 @@ func (a *app) jobFlags(c *cobra.Command) *cobra.Command {
 // noArgs and exactArgs are cobra's, with errors of ours.
 func noArgs(c *cobra.Command, args []string) error {
 	if err := cobra.NoArgs(c, args); err != nil {
-		return &usageError{fmt.Errorf("%s takes no arguments; it got %q. The runner's config.toml has them in %s_args", c.CommandPath(), strings.Join(args, " "), c.Name())}
+		from := ""
+		if slices.Contains([]string{"config", "prepare", "cleanup"}, c.Name()) {
+			from = fmt.Sprintf(". The runner's config.toml has them in %s_args", c.Name())
+		}
+		return &usageError{fmt.Errorf("%s takes no arguments; it got %q%s", c.CommandPath(), strings.Join(args, " "), from)}
 	}
 	return nil
 }
@@ -161,13 +166,4 @@ func (a *app) finder(folder *state.Folder, afresh bool) *stages.Finder {
 		UserAgent: "tenant-executor/" + version(),
 		Afresh:    afresh,
 	}
-}
-
-// version is the module's version as Go recorded it in the build.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "unknown"
-	}
-	return info.Main.Version
 }

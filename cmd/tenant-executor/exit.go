@@ -25,6 +25,7 @@ type process struct {
 	args           []string
 	env            []string
 	pid            int
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	// hurry is closed by the second signal to end; the first ends the context.
 	hurry <-chan struct{}
@@ -50,6 +51,10 @@ func run(ctx context.Context, p process) int {
 	if errors.As(err, &usage) {
 		_, _ = fmt.Fprintf(p.stderr, "tenant-executor: %v\n", err)
 		return codes.System
+	}
+	var quiet *quietExit
+	if errors.As(err, &quiet) {
+		return quiet.code
 	}
 	f := failure.Of(err)
 	if a.byHand && f.Cause == failure.ScriptFailed {

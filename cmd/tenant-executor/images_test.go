@@ -263,3 +263,24 @@ esac`)
 		})
 	}
 }
+
+// A program for another machine is started and ends at once. Prepare may have
+// seen it run.
+func TestRunOfAnImageForOtherMachines(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.play()
+	h.theJob()
+	stage := h.startRun("build_script", h.waiting("/nowhere/gate"))
+	stage.stdout.waitFor(t, "step 1\n")
+	h.server.Apply(faultserver.Change(func(p *corev1.Pod) {
+		for i := range p.Status.ContainerStatuses {
+			if status := &p.Status.ContainerStatuses[i]; status.Name == "build" {
+				status.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 255, Message: "exec /bin/sh: exec format error"}}
+			}
+		}
+	}))
+	h.expect(stage.wait(), buildCode, lines("step 1",
+		"ERROR: container build with image debian:12: the image is for other machines than the node: Error: exec /bin/sh: exec format error",
+		"Use an image for the node's architecture, or have the operator choose nodes of the image's (node_selector, kubernetes.io/arch)."), "")
+}

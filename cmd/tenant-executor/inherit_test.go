@@ -146,10 +146,9 @@ func TestJobCannotChooseItsRunner(t *testing.T) {
 func TestWarningsOfTheRunnersFile(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.settings["tenant.ceiling"] = "2"
-	h.inherits("concurrent = 5", "bearer_token = \"x\"")
+	h.inherits("concurrent = 50", "bearer_token = \"x\"")
 	want := []string{
-		"concurrent = 5 in FOLDER/config.toml is more than tenant.ceiling = 2 in the driver's configuration",
+		"concurrent = 50 in FOLDER/config.toml is more than tenant.ceiling = 10 in the driver's configuration",
 		"of runner own (runner-ab) in FOLDER/config.toml these keys are not carried over: bearer_token (the driver shows a client certificate",
 	}
 	first := h.stage("cleanup")
@@ -163,7 +162,7 @@ func TestWarningsOfTheRunnersFile(t *testing.T) {
 	}
 	h.inherits("concurrent = 1", "bearer_token = \"x\"")
 	third := h.plain(h.stage("cleanup").stderr)
-	if strings.Count(third, "WARNING") != 1 || !strings.Contains(third, "concurrent = 1 in FOLDER/config.toml lets one job run at once, although tenant.ceiling = 2") {
+	if strings.Count(third, "WARNING") != 1 || !strings.Contains(third, "concurrent = 1 in FOLDER/config.toml lets one job run at once, although tenant.ceiling = 10") {
 		t.Errorf("after a change: %s", third)
 	}
 }

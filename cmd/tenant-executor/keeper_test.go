@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -17,7 +18,11 @@ func (h *harness) keeper(path string) *exec.Cmd {
 	h.t.Helper()
 	p := h.play()
 	h.theJob()
-	args := h.server.Pods()[0].Spec.Containers[0].Command
+	var args []string
+	for _, arg := range h.server.Pods()[0].Spec.Containers[0].Command {
+		// As the kubelet does (third_party/forked/golang/expansion in Kubernetes).
+		args = append(args, strings.ReplaceAll(arg, "$$", "$"))
+	}
 	// The shell is found in the container's PATH, not in ours.
 	command := exec.Command(filepath.Join(path, args[0]), args[1:]...)
 	command.Env = []string{"PATH=" + path, p.mark()}

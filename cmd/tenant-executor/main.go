@@ -25,6 +25,7 @@ func main() {
 		args:   os.Args[1:],
 		env:    os.Environ(),
 		pid:    os.Getpid(),
+		stdin:  os.Stdin,
 		stdout: os.Stdout,
 		stderr: os.Stderr,
 		hurry:  hurry,

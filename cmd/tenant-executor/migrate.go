@@ -9,10 +9,10 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/socialweb-computer/tenant-executor/cmd/tenant-executor/show"
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/migrate"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
@@ -56,7 +56,7 @@ or written.`,
 	}
 	c.Flags().StringVar(&f.from, "config-file", runnerConfigPath, "the runner's config.toml `FILE`")
 	c.Flags().StringVar(&f.runner, "runner", "", "`NAME` or short token of the one runner that is meant")
-	c.Flags().StringVar(&f.output, "output", formatText, "`FORMAT` of the output: "+formatText+" or "+formatJSON)
+	c.Flags().StringVar(&f.output, "output", formatText, "`FORMAT` of the output: "+formatText+" or "+jsonFormat)
 	c.Flags().StringVar(&f.write, "write", "", "write the driver's configuration to `FILE`, mode 0600")
 	c.Flags().BoolVar(&f.overwrite, "overwrite", false, "with --write: replace a file that is there")
 	c.Flags().BoolVar(&f.options.Inherit, "inherit", false, "have the driver read the settings from the runner's file")
@@ -68,8 +68,8 @@ or written.`,
 const formatText = "text"
 
 func (a *app) migrate(f migrateFlags) error {
-	if f.output != formatText && f.output != formatJSON {
-		return &usageError{fmt.Errorf("--output is %q: use %s or %s", f.output, formatText, formatJSON)}
+	if f.output != formatText && f.output != jsonFormat {
+		return &usageError{fmt.Errorf("--output is %q: use %s or %s", f.output, formatText, jsonFormat)}
 	}
 	if f.overwrite && f.write == "" {
 		return &usageError{errors.New("--overwrite goes with --write FILE")}
@@ -92,7 +92,7 @@ func (a *app) migrate(f migrateFlags) error {
 		}
 	}
 	write := a.writeMigrations
-	if f.output == formatJSON {
+	if f.output == jsonFormat {
 		write = a.writeMigrationsJSON
 	}
 	if err := write(file.Name, all); err != nil {
@@ -161,12 +161,12 @@ func (a *app) writeMigrations(from string, all []migrate.Migration) error {
 		if _, err := fmt.Fprint(a.stdout, b.String()); err != nil {
 			return err
 		}
-		table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-		_, _ = fmt.Fprintln(table, "KEY\tBECOMES\tNOTE")
+		table := show.Table{Coloured: show.Coloured(a.stdout, a.environment)}
+		table.Head("KEY", "BECOMES", "NOTE")
 		for _, row := range m.Keys {
-			_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", row.Key, row.State, dash(strings.ReplaceAll(row.Note, "\n", " ")))
+			table.Add(show.Text(row.Key), show.Text(string(row.State)), show.Text(strings.ReplaceAll(row.Note, "\n", " ")))
 		}
-		if err := table.Flush(); err != nil {
+		if err := table.Write(a.stdout); err != nil {
 			return err
 		}
 	}

@@ -110,10 +110,10 @@ func TestPrepareFailures(t *testing.T) {
 			"ERROR: the job's Pod on node n1: the Pod was still starting after 1s: ErrImagePull (container build): dial tcp: i/o timeout",
 			"The last message tells what it waited for. The operator can raise wait.start for slow registries."}},
 		{"not reached", func(h *harness, _ *programs) {
-			h.settings["wait.reach"] = "1s"
+			h.settings["wait.reach"] = "4s"
 			h.server.Fail(-1, "create", "pods/exec", status(http.StatusInternalServerError, metav1.StatusReasonInternalError, "error dialing backend: EOF"))
 		}, systemCode, 1, []string{using,
-			"ERROR: the Pod ci/POD runs, but no command reached it within 1 s: the command did not start: error dialing backend: EOF",
+			"ERROR: the Pod ci/POD runs, but no command reached it within 4 s: the command did not start: error dialing backend: EOF",
 			"The node's connection to the cluster is down. The operator can raise wait.reach if it only needs longer."}},
 		{"evicted", func(h *harness, _ *programs) {
 			h.server.OnCreate(scheduled, faultserver.Evicted("The node was low on resource: memory."))

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/socialweb-computer/tenant-executor/cmd/tenant-executor/show"
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
-	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/stages"
 	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
@@ -17,15 +15,9 @@ import (
 // drivers.
 const runnerVariable = "CI_RUNNER_SHORT_TOKEN"
 
-// Formats of the output of reap.
-const (
-	formatTable = "table"
-	formatJSON  = "json"
-)
-
 func (a *app) reapCommand() *cobra.Command {
+	h := &hand{app: a}
 	var dryRun bool
-	var output string
 	c := &cobra.Command{
 		Use:   "reap --runner TOKEN",
 		Short: "Remove what jobs of a runner have left on the cluster",
@@ -50,80 +42,64 @@ no more jobs. Run it on the runner's host, as the runner's user.`,
   kubectl get pods -A -L tenant-executor.socialweb.computer/runner`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if output != formatTable && output != formatJSON {
-				return &usageError{fmt.Errorf("--output is %q: use %s or %s", output, formatTable, formatJSON)}
-			}
+			a.byPerson()
 			if a.runner == "" {
 				a.runner = a.environment.Variable(runnerVariable)
 			}
 			if a.runner == "" {
 				return &usageError{fmt.Errorf("--runner is not set: name the runner's short token, as in the Pods' label tenant-executor.socialweb.computer/runner")}
 			}
-			return a.reap(c, output, dryRun)
+			return h.reap(c, dryRun)
 		},
 	}
 	c.Flags().StringVar(&a.runner, "runner", "", "short `TOKEN` of the runner (default $CUSTOM_ENV_"+runnerVariable+")")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would be deleted")
-	c.Flags().StringVar(&output, "output", formatTable, "`FORMAT` of the output: "+formatTable+" or "+formatJSON)
+	h.outputFlag(c, show.TableFormat, show.JSONFormat, show.YAMLFormat)
 	return c
 }
 
-func (a *app) reap(c *cobra.Command, output string, dryRun bool) error {
-	s, err := a.settings()
+func (h *hand) reap(c *cobra.Command, dryRun bool) error {
+	s, err := h.settings()
 	if err != nil {
 		return err
 	}
 	folder, stateErr := state.Open(s.State.Dir)
 	found, err := stages.Reap(c.Context(), stages.ReapParts{
-		Settings: s, Find: a.finder(folder, true).Find, State: folder, StateErr: stateErr,
-		Runner: a.runner, Host: a.host(folder), Clock: stages.Clock{}, DryRun: dryRun,
-		Warn: func(text string) { a.voice.Warn("%s", text) },
+		Settings: s, Find: h.finder(folder, true).Find, State: folder, StateErr: stateErr,
+		Runner: h.runner, Host: h.host(folder), Clock: stages.Clock{}, DryRun: dryRun,
+		Warn: func(text string) { h.voice.Warn("%s", text) },
 	})
-	write := a.writeTable
-	if output == formatJSON {
-		write = a.writeJSON
-	}
 	if err != nil && len(found) == 0 {
 		return err // "nothing" would not be true
 	}
-	if werr := write(found, dryRun); werr != nil && err == nil {
+	if werr := h.writeLeftovers(found, dryRun); werr != nil && err == nil {
 		err = failure.Wrap(failure.Internal, werr, "writing what was found")
 	}
 	return err
 }
 
-// writeJSON writes a list, which is empty where nothing was found.
-func (a *app) writeJSON(found []stages.Leftover, _ bool) error {
-	encoder := json.NewEncoder(a.stdout)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(append([]stages.Leftover{}, found...))
-}
-
-func (a *app) writeTable(found []stages.Leftover, dryRun bool) error {
-	if len(found) == 0 {
-		_, err := fmt.Fprintln(a.stdout, "Nothing is left over.")
+// writeLeftovers writes a list, which is empty where nothing was found.
+func (h *hand) writeLeftovers(found []stages.Leftover, dryRun bool) error {
+	switch {
+	case !h.format.Table():
+		return h.format.Write(h.stdout, append([]stages.Leftover{}, found...))
+	case len(found) == 0:
+		_, err := fmt.Fprintln(h.stdout, "Nothing is left over.")
 		return err
 	}
-	table := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "KIND\tNAMESPACE\tNAME\tJOB\tREASON\tNODE\tAGE\tRESULT")
+	t := h.table()
+	t.Head("KIND", "NAMESPACE", "NAME", "JOB", "REASON", "NODE", "AGE", "RESULT")
 	now := stages.Clock{}.Now()
 	for _, l := range found {
-		result := "deleted"
+		result := show.Cell{Text: "deleted", Tone: show.Good}
 		switch {
 		case dryRun:
-			result = "would be deleted"
+			result = show.Text("would be deleted")
 		case !l.Removed:
-			result = "not deleted: " + l.Error
+			result = show.Cell{Text: "not deleted: " + l.Error, Tone: show.Bad}
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n",
-			l.Kind, l.Namespace, l.Name, dash(l.Job), l.Reason, dash(l.Node), joblog.Duration(now.Sub(l.Made)), result)
+		t.Add(show.Text(l.Kind), show.Text(l.Namespace), show.Text(l.Name), show.Text(l.Job), show.Text(string(l.Reason)),
+			show.Text(l.Node), show.Text(show.Age(now.Sub(l.Made))), result)
 	}
-	return table.Flush()
-}
-
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
+	return t.Write(h.stdout)
 }

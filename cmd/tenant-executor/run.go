@@ -53,7 +53,9 @@ $SYSTEM_FAILURE_EXIT_CODE. By hand they are 1 and 2.`,
 			if err != nil {
 				return err
 			}
-			return d.Run(c.Context(), script, args[1], a.stdout, a.hurry)
+			err = d.Run(c.Context(), script, args[1], a.stdout, a.hurry)
+			d.TellHold(args[1], err)
+			return err
 		},
 	})
 }

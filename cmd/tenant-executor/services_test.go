@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -204,22 +205,29 @@ func TestServicePortIsWaitedFor(t *testing.T) {
 	}
 }
 
-// freePort is a port at which nobody listens.
-func freePort(t *testing.T) int {
+// silentPort is a port at which nobody listens, nor can until the test ends.
+func silentPort(t *testing.T) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // it has done its work
-	return l.Addr().(*net.TCPAddr).Port
+	t.Cleanup(func() { _ = syscall.Close(socket) })
+	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	address, err := syscall.Getsockname(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address.(*syscall.SockaddrInet4).Port
 }
 
 func TestServiceThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.play()
-	n := freePort(t)
+	n := silentPort(t)
 	h.served(port(n))
 	h.settings["wait.services"] = "1s"
 	for i := range 25 {
@@ -240,7 +248,7 @@ func TestServiceThatEndsIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.play()
-	n := freePort(t)
+	n := silentPort(t)
 	h.served(port(n))
 	h.server.OnCreate(faultserver.Scheduled(node), faultserver.Running(), faultserver.Terminated("db", "Error", 1))
 	h.server.Log("db", at(0), "bind: Address already in use")
@@ -327,7 +335,11 @@ func TestServiceLogsThatMayNotBeRead(t *testing.T) {
 	h.env["CUSTOM_ENV_CI_DEBUG_SERVICES"] = "1"
 	h.theJob()
 	h.server.Fail(-1, "get", "pods/log", faultserver.AnswerStatus(403, "Forbidden", "pods/log is forbidden"))
-	got := h.run("build_script", "sleep 0.5; echo done")
+	open := filepath.Join(h.folder, "open")
+	r := h.startRun("build_script", "until test -e "+open+"; do sleep 0.1; done; echo done")
+	r.stdout.waitFor(t, "cannot be shown")
+	h.write("open", "")
+	got := r.wait()
 	if got.code != 0 || !strings.Contains(got.stdout, "done\n") || strings.Count(got.stdout, "cannot be shown") != 1 {
 		t.Errorf("ended with %d:\n%s", got.code, got.stdout)
 	}
@@ -339,10 +351,34 @@ func TestServicesCostNothingUnasked(t *testing.T) {
 	h := newHarness(t)
 	h.play()
 	h.theJob()
+	h.settings["run.poll"] = "10m" // the guard's looks do not count here
 	h.env["CUSTOM_ENV_CI_DEBUG_SERVICES"] = "true"
 	before := len(h.server.Requests())
 	h.expect(h.run("build_script", "echo done"), 0, "done\n", "")
 	if n := len(h.server.Requests()) - before; n > 2 {
 		t.Errorf("a stage of a job without services took %d requests:\n%s", n, h.server.Requests()[before:])
+	}
+}
+
+// Nobody reads the job log any more: what services say and how they end does not
+// keep the driver from ending.
+func TestServicesWithoutAReader(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.settings["run.cancel_grace"], h.settings["run.silence"] = "1s", "3s"
+	h.play()
+	h.served(nil)
+	h.env["CUSTOM_ENV_CI_DEBUG_SERVICES"] = "true"
+	h.theJob()
+	for i := range 2000 {
+		h.server.Log("db", at(i), strings.Repeat("x", 1000))
+	}
+	h.server.Apply(faultserver.Terminated("db", "Error", 1))
+	_, w := pipe(t)
+	stage := h.startWith(w, "run", h.write("script", "touch '"+h.folder+"/begun'; sleep 1000"), "build_script")
+	until(t, "the script runs", func() bool { _, err := os.Stat(h.folder + "/begun"); return err == nil })
+	stage.terminate()
+	if got := stage.wait(); got.code != buildCode {
+		t.Errorf("exit code %d, stderr %s", got.code, got.stderr)
 	}
 }

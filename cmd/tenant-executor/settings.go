@@ -14,6 +14,17 @@ import (
 	"github.com/socialweb-computer/tenant-executor/stages"
 )
 
+// configPath is the configuration file that is meant.
+func (a *app) configPath() string {
+	switch {
+	case a.configFile != "":
+		return a.configFile
+	case a.environment[configVariable] != "":
+		return a.environment[configVariable]
+	}
+	return settings.DefaultPath
+}
+
 // settings reads the configuration, with what it inherits.
 func (a *app) settings() (settings.Settings, error) {
 	s, _, err := a.settingsAndOrigin()
@@ -23,13 +34,7 @@ func (a *app) settings() (settings.Settings, error) {
 // settingsAndOrigin reads the configuration; the origin is the runner's own
 // file, nil where nothing is inherited.
 func (a *app) settingsAndOrigin() (settings.Settings, *stages.Origin, error) {
-	path := settings.DefaultPath
-	if named := a.environment[configVariable]; named != "" {
-		path = named
-	}
-	if a.configFile != "" {
-		path = a.configFile
-	}
+	path := a.configPath()
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return settings.Settings{}, nil, failure.Wrap(failure.Settings, err, "the configuration; name another file with --config or %s", configVariable)

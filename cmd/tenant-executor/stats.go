@@ -56,8 +56,8 @@ at jobs. Run stats as the runner's user. It asks no cluster.`, course.Most),
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
-			case f.output != formatTable && f.output != formatJSON:
-				return &usageError{fmt.Errorf("--output is %q: use %s or %s", f.output, formatTable, formatJSON)}
+			case f.output != tableFormat && f.output != jsonFormat:
+				return &usageError{fmt.Errorf("--output is %q: use %s or %s", f.output, tableFormat, jsonFormat)}
 			case f.last < 1:
 				return &usageError{fmt.Errorf("--last is %d: it has to be at least 1", f.last)}
 			case f.hold < 0:
@@ -70,7 +70,7 @@ at jobs. Run stats as the runner's user. It asks no cluster.`, course.Most),
 	}
 	c.Flags().IntVar(&f.last, "last", 100, "how many attempts at jobs are looked at, the newest `N`")
 	c.Flags().BoolVar(&f.jobs, "jobs", false, "list the jobs too")
-	c.Flags().StringVar(&f.output, "output", formatTable, "`FORMAT` of the output: "+formatTable+" or "+formatJSON)
+	c.Flags().StringVar(&f.output, "output", tableFormat, "`FORMAT` of the output: "+tableFormat+" or "+jsonFormat)
 	c.Flags().StringVar(&f.html, "html", "", "write a page for the browser to `FILE`, - for stdout")
 	c.Flags().DurationVar(&f.hold, "hold", 0, "with --html: how `LONG` the gateway keeps a node without a Pod")
 	c.Flags().StringVar(&a.runner, "runner", "", "only jobs of the runner with this short `TOKEN`")
@@ -86,7 +86,7 @@ func (a *app) stats(f statsFlags) error {
 	switch {
 	case f.html != "":
 		return a.writePage(f, courses, now)
-	case f.output == formatJSON:
+	case f.output == jsonFormat:
 		return a.writeStatsJSON(courses, now)
 	}
 	return a.writeStats(f, courses, now)
@@ -211,6 +211,14 @@ func writeJobs(out *bytes.Buffer, courses []course.Course, now time.Time) {
 			c.Begun.In(now.Location()).Format("2006-01-02 15:04:05"), dash(string(c.Kind)), dash(c.Node), prepare, stats.Time(stats.Ran(c)), c.Result(now), dash(cause))
 	}
 	_ = table.Flush()
+}
+
+// dash stands for nothing.
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
 }
 
 // oneLine keeps what others named from breaking a table, or a terminal.

@@ -30,6 +30,7 @@ itself when it is as old as warm.lifetime says.`,
   tenant-executor warm --config driver.toml --once --dry-run`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			a.byPerson()
 			if dryRun && !once {
 				return &usageError{errors.New("--dry-run goes with --once: it shows what one look would do")}
 			}

@@ -53,6 +53,7 @@ func TestPodsMadeAtTheEdgeOfTheHold(t *testing.T) {
 // A gateway that counts several Pods for a node boots none for a second job,
 // whose Pod must not share: the job log names the setting and its value.
 func TestPodsPerNodeTrapIsNamed(t *testing.T) {
+	wantNoNodes(t)
 	localtenant(t, "gateway", "set", "--pods-per-node", "8")
 	defer localtenant(t, "gateway", "set", "--pods-per-node", "1")
 	config, err := bed.WriteConfig(testbed.Namespace, "")

@@ -102,13 +102,30 @@ func TestNamespacePerJob(t *testing.T) {
 			t.Errorf("the Pod of job %d: %v, %v", id, found, err)
 		}
 	}
+	// What a job of a dead runner has left, the next job's prepare removes.
+	found, err := podOf(limited(t, time.Minute), admin(t), first.ID)
+	if err != nil || found == nil {
+		t.Fatalf("the Pod: %v, %v", found, err)
+	}
+	labels := map[string]string{}
+	for name, value := range found.Labels {
+		if strings.HasPrefix(name, "tenant-executor.") {
+			labels[name] = value
+		}
+	}
+	labels["tenant-executor.socialweb.computer/job"] = "0123456789abcdef"
+	stale := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ci-job-1", Labels: labels,
+		Annotations: map[string]string{"tenant-executor.socialweb.computer/expires": "2001-01-01T00:00:00Z"}}}
+	if _, err := admin(t).Namespaces().Create(limited(t, time.Minute), stale, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	bed.Open(gates[0])
 	bed.Open(gates[1])
 	for _, wait := range waits {
 		wantPassed(t, wait())
 	}
-	for _, id := range []int64{first.ID, second.ID} {
-		name := fmt.Sprintf("ci-job-%d", id)
+	wantPassed(t, runJobWith(t, config, testbed.WithoutSources(bed.Job("true")), runner.Options{}))
+	for _, name := range []string{fmt.Sprintf("ci-job-%d", first.ID), fmt.Sprintf("ci-job-%d", second.ID), stale.Name} {
 		if err := testbed.Until(context.Background(), "namespace "+name+" to go", time.Minute, func(ctx context.Context) (bool, error) {
 			_, err := admin(t).Namespaces().Get(ctx, name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {

@@ -46,12 +46,13 @@ func TestNonRootJobs(t *testing.T) {
 		"git config --global user.name Job && git config --global user.email job@example.com", "git commit -qam changed && git log -1 --format=%s",
 		`touch "$HOME/file" && mktemp`,
 	}
-	for name, test := range map[string]struct{ image, keys, tables, flag string }{
+	for name, test := range map[string]struct{ image, keys, tables, flag, path string }{
 		"user of the image by name":   {image: "nonroot"},
 		"user by number and fs_group": {image: "debian", tables: "[kubernetes.pod_security_context]\nfs_group = 2000\n[kubernetes.build_container_security_context]\nrun_as_user = 1234\nrun_as_group = 1234\nrun_as_non_root = true\n"},
 		"everything without root": {image: "nonroot-number", keys: "allow_privilege_escalation = false\n",
 			tables: "[kubernetes.pod_security_context]\nrun_as_user = 1000\nrun_as_group = 1000\nfs_group = 1000\nrun_as_non_root = true\nseccomp_profile = { type = \"RuntimeDefault\" }\n[kubernetes.build_container_security_context.capabilities]\ndrop = [\"ALL\"]\n[kubernetes.helper_container_security_context.capabilities]\ndrop = [\"ALL\"]\n"},
-		"files of the build's user": {image: "nonroot", flag: "FF_DISABLE_UMASK_FOR_KUBERNETES_EXECUTOR"},
+		"a folder that the job chooses": {image: "nonroot", path: "/builds/a/b c/d"},
+		"files of the build's user":     {image: "nonroot", flag: "FF_DISABLE_UMASK_FOR_KUBERNETES_EXECUTOR"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			lines := script
@@ -66,6 +67,9 @@ func TestNonRootJobs(t *testing.T) {
 			if test.flag != "" {
 				j = withFlag(j, test.flag)
 			}
+			if test.path != "" {
+				j.Variables = append(j.Variables, job.Variable{Key: "GIT_CLONE_PATH", Value: test.path, Public: true})
+			}
 			out := runJobWith(t, podConfig(t, test.keys, test.tables), j, runner.Options{})
 			wantPassed(t, out)
 			wantLog(t, out, "status-works", "changed\n")
@@ -74,6 +78,19 @@ func TestNonRootJobs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A folder of builds that the job's user cannot write to is told before the
+// job's first stage, once.
+func TestBuildsFolderThatCannotBeWrittenTo(t *testing.T) {
+	config := podConfig(t, "", "[[kubernetes.volumes.host_path]]\nname = \"roots\"\nhost_path = \"/opt\"\nmount_path = \"/builds\"\n")
+	j := withFlag(testbed.WithoutSources(bed.Job("true")), "FF_DISABLE_UMASK_FOR_KUBERNETES_EXECUTOR")
+	j.Image.Name = bed.Image("nonroot")
+	out := runJobWith(t, config, j, runner.Options{})
+	if out.Status != runner.Failed || out.Attempts != 1 {
+		t.Errorf("ended with %s after %d attempts; want one build failure", out.Status, out.Attempts)
+	}
+	wantLog(t, out, "cannot make /builds/.gitlab-build-uid-gid", "cannot create", "fs_group")
 }
 
 // Both root filesystems are read-only; the job has its own folders all the
@@ -101,6 +118,8 @@ pod_disruption_budget = true
 dns_policy = "default"
 host_aliases = [{ ip = "10.255.0.7", hostnames = ["named.example.com"] }]
 pod_termination_grace_period_seconds = 7
+pod_cpu_request = "100m"
+pod_memory_limit = "512Mi"
 container_lifecycle = { post_start = { exec = { command = ["sh", "-c", "echo started >/tmp/hook"] } } }
 `, `
 [kubernetes.node_selector]
@@ -127,6 +146,9 @@ match_expressions = [{ key = "kubernetes.io/hostname", operator = "Exists" }]
 	}
 	if !tolerated || found.Spec.NodeSelector["kubernetes.io/os"] != "linux" || *found.Spec.TerminationGracePeriodSeconds != 7 || len(found.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) != 1 {
 		t.Errorf("the Pod is %+v", found.Spec)
+	}
+	if whole := found.Spec.Resources; whole == nil || whole.Limits.Memory().String() != "512Mi" || whole.Requests.Cpu().String() != "100m" {
+		t.Errorf("resources of the Pod: %+v", whole)
 	}
 	budgets := budgetsOf(t, found.Namespace)
 	if len(budgets) != 1 || budgets[0].Name != found.Name || len(budgets[0].OwnerReferences) != 1 || budgets[0].OwnerReferences[0].UID != found.UID {

@@ -67,7 +67,7 @@ pull_policy =`)
 	wantNoPods(t, j.ID)
 }
 
-// What a job may not have fails it once, and boots no node.
+// What a job may not have fails it once.
 func TestJobAsksForTooMuch(t *testing.T) {
 	config, err := bed.WriteConfig(testbed.Namespace, "")
 	if err != nil {

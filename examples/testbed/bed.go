@@ -210,6 +210,8 @@ func runnerConfig(driver, url, token, configFile string) *config.Runner {
 	return &config.Runner{
 		Name: "testbed", URL: url, Token: token, Executor: config.Executor,
 		OutputLimit: 1 << 20,
+		// As examples/runner-config.toml has it.
+		SafeDirectoryCheckout: true, CustomBuildDir: config.CustomBuildDir{Enabled: true},
 		Custom: &config.Custom{
 			ConfigExec: driver, ConfigArgs: args("config"),
 			PrepareExec: driver, PrepareArgs: args("prepare"),

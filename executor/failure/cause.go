@@ -27,11 +27,13 @@ const (
 	ServiceUnusable Cause = "service_unusable"
 	ServiceSilent   Cause = "service_silent"
 	PodRefused      Cause = "pod_refused"
+	BuildsFolder    Cause = "builds_folder"
 	Oversized       Cause = "oversized"
 	Cancelled       Cause = "cancelled"
 	Interrupted     Cause = "interrupted"
 	Detached        Cause = "detached"
 	NoStage         Cause = "no_stage"
+	NoJob           Cause = "no_job"
 	Settings        Cause = "settings"
 	Contract        Cause = "contract"
 	ClusterUnknown  Cause = "cluster_unknown"
@@ -101,10 +103,14 @@ func Causes() []Description {
 			"The message is the cluster's own; a setting of the [kubernetes] section or a quota causes it."},
 		{Oversized, Build, "The job asks for more than any node of the cluster has.",
 			"Ask for less. If nodes are larger by now, the operator can say so by node_cpu, node_memory and node_ephemeral_storage in [tenant]."},
+		{BuildsFolder, Build, "The user of the build container cannot write to the folder of the builds.",
+			"The operator has to give the volume at builds_dir to that user, by fs_group in [kubernetes.pod_security_context] for one."},
 		{Cancelled, Build, "The runner ended the stage: the job was cancelled or ran out of time.", ""},
 		{Interrupted, System, "The runner ended config or prepare before it was done.", ""},
 		{Detached, System, "A person ended attach; the stage goes on.", ""},
-		{NoStage, Build, "attach was asked for a stage that the job's Pod does not have.", ""},
+		{NoStage, Build, "A person asked for a stage that the job's Pod does not have.", ""},
+		{NoJob, Build, "A person asked for a job or a Pod that is not there.",
+			"List what is there with: tenant-executor ps"},
 		{Settings, System, "The driver's configuration file is missing or wrong.",
 			"The operator has to correct the configuration file."},
 		{Contract, System, "The runner's environment lacks what a driver is handed.",

@@ -14,7 +14,7 @@ import (
 // Carry puts what a runner has for the kubernetes executor in the terms of the
 // driver's configuration. The rows name every key that was found.
 func Carry(r Runner) (settings.Inherited, []Row) {
-	c := &carrier{into: settings.Inherited{}, known: map[string]settings.Field{}, without: map[string]Row{}}
+	c := &carrier{into: settings.Inherited{}, known: map[string]settings.Field{}, without: map[string]Row{}, tables: settings.Tables()}
 	for _, field := range new(settings.Kubernetes).Fields() {
 		c.known[field.Key] = field
 	}
@@ -34,6 +34,7 @@ type carrier struct {
 	into    settings.Inherited
 	known   map[string]settings.Field
 	without map[string]Row
+	tables  []settings.Table
 	rows    []Row
 }
 
@@ -63,7 +64,6 @@ func (c *carrier) row(key string, state State, note string) {
 func (c *carrier) key(key string, value any) {
 	field, known := c.known[key]
 	place, moved := Moved()[key]
-	without, unavailable := c.without[key]
 	switch {
 	case known:
 		c.take(key, Place{"kubernetes", key}, value, field.Parity)
@@ -73,11 +73,18 @@ func (c *carrier) key(key string, value any) {
 		c.autoscaler(value)
 	case value == false || value == int64(0):
 		// What is off by default is no loss.
-	case unavailable:
-		c.rows = append(c.rows, without)
 	default:
-		c.row(key, NotPossible, "this version of the driver does not know the key")
+		c.absent(key)
 	}
+}
+
+// absent tells of a key that the driver's configuration has not.
+func (c *carrier) absent(key string) {
+	if row, known := c.without[key]; known {
+		c.rows = append(c.rows, row)
+		return
+	}
+	c.row(key, NotPossible, "this version of the driver does not know the key")
 }
 
 // take sets a key of the driver's configuration, as far as it takes the value.
@@ -90,7 +97,7 @@ func (c *carrier) take(key string, place Place, value any, difference string) {
 	if errors.As(err, &refused) && refused.Err == nil {
 		for _, path := range refused.Unknown {
 			value = without(value, path)
-			c.row(key+"."+strings.Join(path, "."), NotPossible, "this version of the driver does not know the key")
+			c.absent(key + "." + strings.Join(path, "."))
 		}
 		err = settings.Accept(place.Table, place.Key, value)
 	}
@@ -107,6 +114,36 @@ func (c *carrier) take(key string, place Place, value any, difference string) {
 		state = Differs
 	}
 	c.row(key, state, difference)
+	c.inner(key, place.Table+"."+place.Key, value)
+}
+
+// inner tells of keys inside a value that differ.
+func (c *carrier) inner(key, path string, value any) {
+	for _, table := range c.tables {
+		inside, found := strings.CutPrefix(table.Name, path)
+		if !found || inside != "" && !strings.HasPrefix(inside, ".") {
+			continue
+		}
+		for _, k := range table.Keys {
+			way := strings.Split(strings.TrimPrefix(inside+"."+k.Name, "."), ".")
+			if k.Parity != "" && holds(value, way) {
+				c.row(key+"."+strings.Join(way, "."), Differs, k.Parity)
+			}
+		}
+	}
+}
+
+// holds says whether a value, or an entry of it, has something at the end of a
+// path.
+func holds(value any, path []string) bool {
+	switch v := value.(type) {
+	case []any:
+		return slices.ContainsFunc(v, func(entry any) bool { return holds(entry, path) })
+	case map[string]any:
+		inner, found := v[path[0]]
+		return found && (len(path) == 1 && !unset(inner) || len(path) > 1 && holds(inner, path[1:]))
+	}
+	return false
 }
 
 func (c *carrier) set(place Place, value any) {

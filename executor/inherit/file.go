@@ -76,6 +76,9 @@ func newRunner(keys map[string]any) Runner {
 		ShortToken: ShortToken(text(keys["token"])), Limit: number(keys["limit"]), keys: keys,
 	}
 	r.Kubernetes = lowered(keys["kubernetes"])
+	if text(r.Kubernetes["bearer_token"]) != "" {
+		r.Kubernetes["bearer_token"] = "set" // that it is there is all that counts
+	}
 	for key := range keys {
 		if strings.Contains(key, "token") || key == "kubernetes" || key == "custom" {
 			delete(keys, key)

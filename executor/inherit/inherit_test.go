@@ -1,6 +1,7 @@
 package inherit_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -82,6 +83,9 @@ func TestRead(t *testing.T) {
 	one, err := file.Find("abcdefghi")
 	if err != nil || one.Name != "one" || one.Limit != 2 || one.Executor != "kubernetes" || one.Label() != "one (abcdefghi)" {
 		t.Errorf("found %+v, %v", one, err)
+	}
+	if shown := fmt.Sprintf("%+v", file); strings.Contains(shown, "SECRET") {
+		t.Errorf("a token is kept: %s", shown)
 	}
 	only, err := file.Only()
 	if err != nil || only.Name != "two" {

@@ -36,8 +36,8 @@ type Row struct {
 // Lost says whether the operator has to do without the key.
 func (r Row) Lost() bool { return r.State == NotPossible || r.State == Refused }
 
-// Without are the keys of [runners.kubernetes] that the driver's configuration
-// has not, each with the reason (common/config.go:677-791 lists them all).
+// Without are the keys of [runners.kubernetes] and of the tables in it that the
+// driver's configuration has not, each with the reason (common/config.go:677-791 lists them all).
 func Without() []Row {
 	return []Row{
 		{"context", NotPossible, "the driver reads no kubeconfig of the tenant cluster; take the address and the certificate out of it, for the [cluster] table"},
@@ -53,6 +53,7 @@ func Without() []Row {
 		{"scripts_base_dir", Pointless, "scripts lie in a volume of the driver's own"},
 		{"suspend_pvc_size", NotPossible, "the custom executor cannot suspend jobs"},
 		{"suspend_pvc_storage_class", NotPossible, "the custom executor cannot suspend jobs"},
+		{"services.suspend_data_path", NotPossible, "the custom executor cannot suspend jobs"},
 	}
 }
 

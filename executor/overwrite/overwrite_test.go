@@ -154,3 +154,38 @@ func TestRefusals(t *testing.T) {
 		})
 	}
 }
+
+// Keys of other groups of settings are overwritten by the same rules.
+func TestOtherGroups(t *testing.T) {
+	for _, test := range []struct {
+		key, variable, value string
+		set                  func(*settings.Kubernetes)
+		refused              []string
+	}{
+		{"node_tolerations", "KUBERNETES_NODE_TOLERATIONS_1", "dedicated=ci:NoSchedule", func(k *settings.Kubernetes) { k.NodeTolerationsOverwriteAllowed = "^dedicated|^a" },
+			[]string{"dedicated=ci:Sometimes", "a b=c:NoSchedule", "other:NoSchedule"}},
+		{"pod_cpu_limit", "KUBERNETES_POD_CPU_LIMIT", "4", func(k *settings.Kubernetes) { k.PodCPULimitOverwriteMaxAllowed = "8" }, []string{"9", "0", "lots"}},
+		{"pod_memory_request", "KUBERNETES_POD_MEMORY_REQUEST", "1Gi", func(k *settings.Kubernetes) { k.PodMemoryRequestOverwriteMaxAllowed = "8Gi" }, []string{"9Gi"}},
+	} {
+		t.Run(test.key, func(t *testing.T) {
+			var k settings.Kubernetes
+			if _, found := k.Field(test.key); !found {
+				t.Skipf("there is no key %s", test.key)
+			}
+			test.set(&k)
+			got, err := overwrite.Apply(k, variables(test.variable+"="+test.value))
+			if err != nil {
+				t.Fatal(err)
+			}
+			field, _ := got.Settings.Field(test.key)
+			if field.Text() != test.value && field.Map()["dedicated=ci"] != "NoSchedule" {
+				t.Errorf("%s is %q, %v", test.key, field.Text(), field.Map())
+			}
+			for _, value := range test.refused {
+				if _, err := overwrite.Apply(k, variables(test.variable+"="+value)); err == nil {
+					t.Errorf("%s is accepted", value)
+				}
+			}
+		})
+	}
+}

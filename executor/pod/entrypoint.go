@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,6 +35,15 @@ func (b *builder) entrypoint() error {
 		FailureThreshold: max(1, int32(b.Wait/time.Second)),
 	}
 	return nil
+}
+
+// literally writes a command so that Kubernetes hands it over as it is: in a
+// container's command and args it takes $$ for $ and replaces $(NAME).
+func literally(command []string) []string {
+	for i := range command {
+		command[i] = strings.ReplaceAll(command[i], "$", "$$")
+	}
+	return command
 }
 
 // probeTimeout is how long a look at the mark may take, in seconds. A busy node

@@ -21,20 +21,17 @@ func (p Plan) image() string {
 	return p.Variables.Expand(p.Settings.Image)
 }
 
-// checkImage refuses a job without an image, or with one that it may not use.
+// checkImage refuses a job without an image, or with one that it may not
+// use.
 func (b *builder) checkImage() error {
 	switch {
 	case b.image() != "":
-		return b.allowed(b.image(), "images", b.Settings.AllowedImages)
 	case b.Job.Image.Name != "":
 		return failure.New(failure.ImageInvalid, "the image %q of job %d is empty once its variables are expanded", b.Job.Image.Name, b.Job.ID)
+	default:
+		return failure.New(failure.ImageMissing, "job %d names no image", b.Job.ID)
 	}
-	return failure.New(failure.ImageMissing, "job %d names no image", b.Job.ID)
-}
-
-// allowService refuses the image of a service that jobs may not use.
-func (b *builder) allowService(image string) error {
-	return b.allowed(image, "services", b.Settings.AllowedServices)
+	return b.allowed(b.image(), "images", b.Settings.AllowedImages)
 }
 
 // allowed checks an image against the patterns of an allowed_… key. The

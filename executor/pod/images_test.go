@@ -161,6 +161,15 @@ func TestAllowedImages(t *testing.T) {
 	}
 }
 
+func TestAllowedServices(t *testing.T) {
+	change := func(p *pod.Plan) {
+		p.Variables = variables("V", "7")
+		p.Job.Services = []job.Image{{Name: "redis:$V"}, {Name: "postgres:$V"}}
+		p.Settings.AllowedServices = []string{"redis:*"}
+	}
+	wantCause(t, change, failure.NotAllowed, "image postgres:7 is none of allowed_services: redis:*")
+}
+
 func TestPullPolicies(t *testing.T) {
 	always, present, never := settings.PullAlways, settings.PullIfNotPresent, settings.PullNever
 	for _, test := range []struct {
@@ -309,6 +318,15 @@ func TestPullSecrets(t *testing.T) {
 		if len(o.Pod.Spec.ImagePullSecrets) != test.refs || len(o.Secrets) != test.secrets {
 			t.Errorf("%s: %d names and %d Secrets, want %d and %d", test.name, len(o.Pod.Spec.ImagePullSecrets), len(o.Secrets), test.refs, test.secrets)
 		}
+	}
+}
+
+// Kubernetes must not read the keeper's own program as a template.
+func TestKeeperIsHandedOverLiterally(t *testing.T) {
+	o := built(t, func(p *pod.Plan) { p.Keeper = []string{"sh", "-c", `echo $$ "$1" $(date)`, "keeper"} })
+	want := []string{"sh", "-c", `echo $$$$ "$$1" $$(date)`, "keeper", "build"}
+	if diff := cmp.Diff(want, container(t, o, "build").Command); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"net/url"
 	"path"
 	"strings"
 	"time"
@@ -33,6 +34,10 @@ const (
 
 	// AnnotationExpires is when the Pod has no business any more, RFC 3339.
 	AnnotationExpires = domain + "expires"
+
+	// AnnotationHeld is until when the Pod of a failed job is kept for a look,
+	// RFC 3339.
+	AnnotationHeld = domain + "held"
 
 	// AnnotationOwner is the runner's process that the Pod belongs to.
 	AnnotationOwner = domain + "owner"
@@ -67,6 +72,22 @@ func Protected(name string) bool {
 	}
 	space := strings.TrimSuffix(runnerDomain, "/")
 	return prefix == strings.TrimSuffix(domain, "/") || prefix == space || strings.HasSuffix(prefix, "."+space)
+}
+
+// Told is what the annotations of a job's Pod tell people of the job.
+type Told struct {
+	// Name is the job's name, Project the full path of its project, URL its
+	// page; "" where the Pod does not say.
+	Name, Project, URL string
+}
+
+// Tell reads the annotations of a job's Pod.
+func Tell(annotations map[string]string) Told {
+	t := Told{Name: annotations["job."+runnerDomain+"name"], URL: annotations["job."+runnerDomain+"url"]}
+	if page, err := url.Parse(t.URL); err == nil {
+		t.Project, _, _ = strings.Cut(strings.TrimPrefix(page.Path, "/"), "/-/jobs/")
+	}
+	return t
 }
 
 func (p Plan) labels() map[string]string {
@@ -154,6 +175,13 @@ func SelectorAll() string { return LabelComponent + "=" + ComponentJob }
 
 // SelectorNode finds every Pod that has or wants a node of its own.
 func SelectorNode() string { return LabelNode + "=" + NodeWhole }
+
+// IDSelector finds the Pods of all jobs with an id: of several runners, and of
+// several GitLab instances.
+func IDSelector(id int64) string { return SelectorAll() + "," + LabelJobID + "=" + decimal(id) }
+
+// PlaceholderSelector finds every placeholder.
+func PlaceholderSelector() string { return LabelComponent + "=" + ComponentPlaceholder }
 
 // Selector finds every Pod of a job, of whichever attempt.
 func Selector(j job.Job) string { return KeySelector(j.Key()) }

@@ -106,9 +106,10 @@ func (p Plan) Build() (Objects, error) {
 		b.resolve,
 		b.secure,
 		b.jobUsers,
-		b.users,
 		b.entrypoint,
 		b.logins,
+		// Steps that change a container, its user for one, belong above this
+		// line: those below look at what has come out.
 		b.patch,
 		b.seal,
 		b.protect,
@@ -211,7 +212,7 @@ func (b *builder) container(name job.Container, image string, resources []settin
 		Name:            string(name),
 		Image:           image,
 		ImagePullPolicy: policy,
-		Command:         append(append([]string{}, b.Keeper...), string(name)),
+		Command:         literally(append(append([]string{}, b.Keeper...), string(name))),
 		Resources:       requirements,
 		// A container that does not start says why in its log, if anywhere.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,

@@ -11,10 +11,6 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 )
 
-// initPermissions is the name that the kubernetes executor gives to its init
-// container (executors/kubernetes/kubernetes.go, initPermissionContainerName).
-const initPermissions = "init-permissions"
-
 // droppedByDefault is what every container loses unless settings say
 // otherwise, as with the kubernetes executor (kubernetes.go, defaultCapDrop).
 const droppedByDefault = "NET_RAW"
@@ -29,31 +25,28 @@ func (b *builder) secure() error {
 	if s.AutomountServiceAccount != nil {
 		b.Pod.Spec.AutomountServiceAccountToken = s.AutomountServiceAccount
 	}
-	for _, list := range [][]corev1.Container{b.Pod.Spec.InitContainers, b.Pod.Spec.Containers} {
-		for i := range list {
-			c := &list[i]
-			c.SecurityContext = withUser(containerSecurity(s, c.Name), c.SecurityContext, s.PodSecurityContext)
-		}
+	for i := range b.Pod.Spec.Containers {
+		c := &b.Pod.Spec.Containers[i]
+		c.SecurityContext = withUser(containerSecurity(s, contextOf(s, c.Name)), c.SecurityContext, s.PodSecurityContext)
 	}
 	return nil
 }
 
-// contextOf is the part of the settings for a container.
+// contextOf is the part of the settings for a container. Every other than build
+// and helper is a service, whatever the job calls it.
 func contextOf(s settings.Security, container string) settings.ContainerSecurityContext {
 	switch container {
 	case string(job.Build):
 		return s.BuildSecurityContext
 	case string(job.Helper):
 		return s.HelperSecurityContext
-	case initPermissions:
-		return s.InitPermissionsSecurityContext
 	}
 	return s.ServiceSecurityContext
 }
 
-// containerSecurity is what a container of a name may do.
-func containerSecurity(s settings.Security, container string) *corev1.SecurityContext {
-	c := contextOf(s, container)
+// containerSecurity is what a container may do, by its part of the settings
+// and by what holds for all.
+func containerSecurity(s settings.Security, c settings.ContainerSecurityContext) *corev1.SecurityContext {
 	context := &corev1.SecurityContext{
 		Capabilities:             capabilities(s, c.Capabilities),
 		Privileged:               either(c.Privileged, s.Privileged),

@@ -71,6 +71,10 @@ func (p Plan) JobServices() ([]Service, error) {
 		}
 	}
 	for _, definition := range p.Job.Services {
+		// The runner has expanded them in the file that it hands over
+		// (common/build.go:2125); in a job by hand nobody has.
+		definition.Name = p.Job.ExpandWith(p.Variables, nil, definition.Name)
+		definition.Alias = p.Job.ExpandWith(p.Variables, nil, definition.Alias)
 		if err := add(definition, false); err != nil {
 			return nil, err
 		}
@@ -243,7 +247,7 @@ func (b *builder) service(s Service) (corev1.Container, error) {
 		return corev1.Container{}, err
 	}
 	if !s.operators {
-		if err := b.allowService(s.Image); err != nil {
+		if err := b.allowed(s.Image, "services", b.Settings.AllowedServices); err != nil {
 			return corev1.Container{}, err
 		}
 	}

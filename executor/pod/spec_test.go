@@ -4,12 +4,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
@@ -306,27 +304,6 @@ func TestSharedBuilds(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("%q: shared %v, error %v; want %v", text, got, err, want)
 		}
-	}
-}
-
-// With the flag, the file that tells the build container's user is made by that
-// very user, where the runner's scripts look for it.
-func TestUIDCollector(t *testing.T) {
-	p := withSettings(t, "[kubernetes.build_container_security_context]\nrun_as_user = 1234\n")
-	p.Variables["CUSTOM_ENV_"+pod.FlagNoUmask] = "1"
-	built, err := p.Build()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(built.Pod.Spec.InitContainers) != 1 {
-		t.Fatalf("%d init containers, want 1", len(built.Pod.Spec.InitContainers))
-	}
-	c, build := built.Pod.Spec.InitContainers[0], built.Pod.Spec.Containers[0]
-	if c.Image != build.Image || *c.SecurityContext.RunAsUser != 1234 || c.Command[len(c.Command)-1] != "/builds/.gitlab-build-uid-gid" {
-		t.Errorf("init container %+v", c)
-	}
-	if !slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == "repo" && m.MountPath == "/builds" }) {
-		t.Errorf("the init container has not the volume of the builds: %+v", c.VolumeMounts)
 	}
 }
 

@@ -27,26 +27,27 @@ const (
 	driverVolume = "tenant-executor"
 )
 
-// storage gives every container the volumes: those of the settings, and the
-// Pod's own at the folders that no volume of the settings takes. It comes
-// after every step that adds containers.
+// storage gives every container the volumes of the settings and the one of the
+// builds; build and helper, in which stages run, have the Pod's others as well.
+// At a folder that a volume of the settings takes, the Pod has none of its own.
+// It comes after every step that adds containers.
 func (b *builder) storage() error {
 	found, err := volumesOf(b.Settings.Volumes, b.Variables)
 	if err != nil {
 		return err
 	}
-	own := []struct{ volume, folder string }{{buildsVolume, b.BuildsDir}, {cacheVolume, b.CacheDir}, {driverVolume, b.Folder}}
-	var mounts []corev1.VolumeMount
-	for _, v := range own {
-		if v.volume != driverVolume && found.at(v.folder) >= 0 {
-			continue
-		}
-		b.Pod.Spec.Volumes = append(b.Pod.Spec.Volumes, scratch(v.volume))
-		mounts = append(mounts, corev1.VolumeMount{Name: v.volume, MountPath: v.folder})
+	if err := b.keepOwnFolder(found); err != nil {
+		return err
 	}
-	for i, m := range found.mounts {
-		if inside(m.MountPath, b.Folder) || inside(b.Folder, m.MountPath) {
-			return failure.New(found.blame(i), "volume %s is to be mounted at %s, where the driver keeps its own folder %s", m.Name, m.MountPath, b.Folder)
+	var shared, stages []corev1.VolumeMount
+	for _, own := range []struct {
+		volume, folder string
+		mounts         *[]corev1.VolumeMount
+	}{{buildsVolume, b.BuildsDir, &shared}, {cacheVolume, b.CacheDir, &stages}, {driverVolume, b.Folder, &stages}} {
+		b.without(own.volume)
+		if found.at(own.folder) < 0 {
+			b.Pod.Spec.Volumes = append(b.Pod.Spec.Volumes, scratch(own.volume))
+			*own.mounts = append(*own.mounts, corev1.VolumeMount{Name: own.volume, MountPath: own.folder})
 		}
 	}
 	for _, v := range found.volumes {
@@ -55,17 +56,35 @@ func (b *builder) storage() error {
 		}
 		b.Pod.Spec.Volumes = append(b.Pod.Spec.Volumes, v)
 	}
-	mounts = append(mounts, found.mounts...)
+	shared = append(shared, found.mounts...)
 	for i := range b.Pod.Spec.Containers {
 		c := &b.Pod.Spec.Containers[i]
-		for _, m := range mounts {
-			// The scripts, which carry the job's secrets, are none of a service's.
-			if m.Name != driverVolume || c.Name == string(job.Build) || c.Name == string(job.Helper) {
-				c.VolumeMounts = append(c.VolumeMounts, m)
-			}
+		if c.Name == string(job.Build) || c.Name == string(job.Helper) {
+			c.VolumeMounts = append(c.VolumeMounts, stages...)
+		}
+		c.VolumeMounts = append(c.VolumeMounts, shared...)
+	}
+	return nil
+}
+
+// keepOwnFolder refuses volumes in, at or around the driver's folder.
+func (b *builder) keepOwnFolder(found *volumes) error {
+	for i, m := range found.mounts {
+		if inside(m.MountPath, b.Folder) || inside(b.Folder, m.MountPath) {
+			return failure.New(found.blame(i), "volume %s is to be mounted at %s, where the driver keeps its own folder %s", m.Name, m.MountPath, b.Folder)
 		}
 	}
 	return nil
+}
+
+// without takes a volume that another step has added out again.
+func (b *builder) without(volume string) {
+	spec := &b.Pod.Spec
+	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == volume })
+	for i := range spec.Containers {
+		c := &spec.Containers[i]
+		c.VolumeMounts = slices.DeleteFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume })
+	}
 }
 
 // SharedBuilds says whether jobs share the folder of the builds: a volume of

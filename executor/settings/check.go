@@ -36,6 +36,7 @@ func (s Settings) check() error {
 		s.Warm.check(),
 		s.checkNamespaces(),
 		s.Inherit.check(),
+		s.Debug.check(),
 	)
 }
 

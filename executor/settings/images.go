@@ -19,17 +19,17 @@ const (
 // Images are the images of the Pod and how they are pulled.
 type Images struct {
 	Image           string   `toml:"image" example:"debian:12" doc:"Image of jobs that name none. Without it such jobs fail. Job variables in it are expanded."`
-	AllowedImages   []string `toml:"allowed_images" example:"registry.example.com/**,debian:*" doc:"Patterns of images that jobs may name: * stands for any text without a slash, ** for any text. The image of this file is always allowed. Without it every image is."`
-	AllowedServices []string `toml:"allowed_services" example:"registry.example.com/services/*" doc:"As allowed_images, for services."`
+	AllowedImages   []string `toml:"allowed_images" example:"registry.example.com/**,debian:*" doc:"Patterns of images that jobs may name: * stands for any text without a slash, ** for any text. The image of this file is always allowed. Without it every image is." parity:"A refused job ends as script_failure: a driver cannot name runner_configuration_error."`
+	AllowedServices []string `toml:"allowed_services" example:"registry.example.com/services/*" doc:"As allowed_images, for services." parity:"A refused job ends as script_failure: a driver cannot name runner_configuration_error."`
 
 	HelperImage                 string `toml:"helper_image" example:"registry.example.com/gitlab-runner-helper:x86_64-v19.4.0" doc:"Image with git and gitlab-runner-helper, of the runner's version. Job variables in it are expanded. Without it the image is GitLab's own, of the runner's version, for the architecture that node_selector names (kubernetes.io/arch) or else amd64."`
 	HelperImageFlavor           string `toml:"helper_image_flavor" default:"alpine" doc:"Kind of GitLab's helper image: alpine, alpine3.21, ubuntu and others. Without effect where helper_image is set."`
 	HelperImageAutosetArchAndOS bool   `toml:"helper_image_autoset_arch_and_os" default:"false" doc:"Take GitLab's helper image for the architecture of the runner's host instead of amd64, where node_selector names none." parity:"The operating system is always linux."`
 
-	PullPolicy          List     `toml:"pull_policy" example:"always,if-not-present" doc:"always, if-not-present or never, for every image of the Pod; or a list of them. Where an image cannot be pulled by the first, the Pod is made anew with the next. Without it the cluster decides."`
-	AllowedPullPolicies []string `toml:"allowed_pull_policies" example:"always,if-not-present" doc:"Pull policies that jobs may name. Without it those of pull_policy."`
+	PullPolicy          List     `toml:"pull_policy" example:"always,if-not-present" doc:"always, if-not-present or never, for every image of the Pod; or a list of them. Where an image cannot be pulled by the first, the Pod is made anew with the next. Without it the cluster decides." parity:"The next policy is tried in prepare, before the first script."`
+	AllowedPullPolicies []string `toml:"allowed_pull_policies" example:"always,if-not-present" doc:"Pull policies that jobs may name. Without it those of pull_policy." parity:"A refused job ends as script_failure. Where pull_policy is not set these are the policies; the kubernetes executor fails every job then."`
 
-	ImagePullSecrets                  []string `toml:"image_pull_secrets" example:"registry-login" doc:"Names of Secrets in the namespace with registry logins."`
+	ImagePullSecrets                  []string `toml:"image_pull_secrets" example:"registry-login" doc:"Names of Secrets in the namespace with registry logins." parity:"Logins of the job and of the runner's user are added as far as the images need them; tokens, which Kubernetes cannot use, are named in the log."`
 	UseServiceAccountImagePullSecrets bool     `toml:"use_service_account_image_pull_secrets" default:"false" doc:"Leave logins to the service account of the Pod: neither image_pull_secrets nor logins of the job or the runner's user are used."`
 
 	AllowedUsers  []string `toml:"allowed_users" example:"1000,65534" doc:"User ids that jobs may name with image:kubernetes:user. Without it all but 0, which has to be listed."`

@@ -23,7 +23,7 @@ func TestPodSpecRefusals(t *testing.T) {
 		{"seccomp type", "[kubernetes.pod_security_context.seccomp_profile]\ntype = \"runtimedefault\"", []string{"seccomp_profile.type", "RuntimeDefault, Localhost or Unconfined"}},
 		{"profile without a name", "[kubernetes.build_container_security_context.app_armor_profile]\ntype = \"Localhost\"", []string{"app_armor_profile.localhost_profile is not set"}},
 		{"name without its type", "[kubernetes.build_container_security_context.seccomp_profile]\ntype = \"Unconfined\"\nlocalhost_profile = \"x\"", []string{"seccomp_profile.localhost_profile is set beside type Unconfined"}},
-		{"profile outside", "[kubernetes.build_container_security_context.seccomp_profile]\ntype = \"Localhost\"\nlocalhost_profile = \"../x\"", []string{"without .."}},
+		{"profile outside", "[kubernetes.build_container_security_context.seccomp_profile]\ntype = \"Localhost\"\nlocalhost_profile = \"../x\"", []string{"folder of profiles"}},
 		{"proc_mount", "[kubernetes.build_container_security_context]\nproc_mount = \"masked\"", []string{"proc_mount is \"masked\"", "default or unmasked"}},
 		{"privileged without escalation", "allow_privilege_escalation = false\n[kubernetes.build_container_security_context]\nprivileged = true", []string{"build_container_security_context", "privilege escalation"}},
 		{"toleration's effect", `node_tolerations = { dedicated = "noschedule" }`, []string{"kubernetes.node_tolerations", "noschedule"}},

@@ -23,7 +23,7 @@ type Security struct {
 	BuildSecurityContext           ContainerSecurityContext `toml:"build_container_security_context" doc:"What the build container may do. Its keys win over those of the Pod, and over privileged, cap_add and their like above."`
 	HelperSecurityContext          ContainerSecurityContext `toml:"helper_container_security_context" doc:"As build_container_security_context, for the helper container."`
 	ServiceSecurityContext         ContainerSecurityContext `toml:"service_container_security_context" doc:"As build_container_security_context, for the containers of services."`
-	InitPermissionsSecurityContext ContainerSecurityContext `toml:"init_permissions_container_security_context" doc:"As build_container_security_context, for an init container named init-permissions. This driver needs none itself, so it counts where a pod_spec patch adds one." parity:"there is no such container unless pod_spec adds one"`
+	InitPermissionsSecurityContext ContainerSecurityContext `toml:"init_permissions_container_security_context" doc:"Accepted so that files of the kubernetes executor stay valid: this driver needs no such container." parity:"has no effect: there is no init-permissions container"`
 }
 
 // PodSecurityContext is what the containers of a Pod have in common.
@@ -175,7 +175,7 @@ func (p *Profile) check(key string, isPath bool) error {
 	case p.Type != ProfileLocalhost && p.LocalhostProfile != "":
 		return fmt.Errorf("%s.localhost_profile is set beside type %s: it goes with Localhost alone", key, p.Type)
 	case isPath && p.LocalhostProfile != "" && (path.IsAbs(p.LocalhostProfile) || slices.Contains(strings.Split(p.LocalhostProfile, "/"), "..")):
-		return fmt.Errorf("%s.localhost_profile is %q: write a path below the kubelet's folder of profiles, with no .. in it", key, p.LocalhostProfile)
+		return fmt.Errorf("%s.localhost_profile is %q: write a path below the kubelet's folder of profiles, without \"..\" in it", key, p.LocalhostProfile)
 	}
 	return nil
 }

@@ -21,9 +21,10 @@ type Settings struct {
 	Cleanup    Cleanup    `toml:"cleanup" doc:"How cleanup ends. It has to fit in the runner's shutdown_timeout (30 s by default)."`
 	State      State      `toml:"state" doc:"What the driver keeps on this host."`
 	Inherit    Inherit    `toml:"inherit" doc:"Settings that stand in the runner's own config.toml already. tenant-executor migrate shows which of them are carried over."`
-	Metrics    Metrics    `toml:"metrics" doc:"Figures of jobs for Prometheus. Without this table none are counted; tenant-executor stats needs none of it."`
+	Metrics    Metrics    `toml:"metrics" doc:"Figures of jobs for Prometheus. Without this table none are counted. The command stats needs none of it."`
 	Log        Log        `toml:"log" doc:"What the driver says to this host, beside the job log: a line for each step of a job, with its id."`
 	Warm       Warm       `toml:"warm" doc:"Nodes that are kept for jobs to come, by placeholder Pods. Without this table none are. Placeholders make way for jobs of the same namespace alone: use one namespace for all jobs of a cluster that has them. Keys have the names and meanings of [runners.kubernetes.autoscaler] in the runner's config.toml, where that has them."`
+	Debug      Debug      `toml:"debug" doc:"A look into failed jobs."`
 }
 
 // Cluster is how to reach the cluster. Exactly one of URL, DiscoverCluster and
@@ -64,7 +65,7 @@ type Wait struct {
 	Start    Duration `toml:"start" default:"15m" doc:"From then until the containers run: mostly the pull of the images."`
 	Registry Duration `toml:"registry" default:"5m" doc:"How long an image is asked for again whose registry does not answer, fails, or allows no more pulls. It counts within start."`
 	Reach    Duration `toml:"reach" default:"2m" doc:"From then until a command runs in the Pod: the node's connection to the cluster."`
-	Services Duration `toml:"services" default:"5m" doc:"From then until every service with the variable HEALTHCHECK_TCP_PORT answers at its port."`
+	Services Duration `toml:"services" default:"5m" doc:"From then until every service with the variable HEALTHCHECK_TCP_PORT answers at its port. Then the job fails: it was not to begin without them."`
 }
 
 // Run is how a stage is watched and ended.

@@ -28,30 +28,51 @@ helper_image = "helper:1"
 `
 
 func TestExampleIsUpToDateAndValid(t *testing.T) {
-	want := settings.Example()
-	if *update {
-		if err := os.WriteFile(examplePath, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(examplePath)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Errorf("examples/config.toml is not what the settings say; run make update (-want +got):\n%s", diff)
-	}
-	if _, err := settings.Parse("example", got); err != nil {
+	got := generated(t, examplePath, settings.Example())
+	if _, err := settings.Parse("example", []byte(got)); err != nil {
 		t.Errorf("the example is refused: %v", err)
 	}
 }
 
-// Every commented key of the example has to be accepted too, or it would lead
+func TestReferenceIsUpToDate(t *testing.T) {
+	generated(t, "../../docs/reference/configuration.md", settings.Reference())
+}
+
+// generated compares a file with what it has to hold.
+func generated(t *testing.T, path, want string) string {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Errorf("%s is not what the settings say; run make update (-want +got):\n%s", path, diff)
+	}
+	return string(got)
+}
+
+// toml is what is written of the configuration in a text in Markdown.
+func toml(text string) string {
+	var blocks []string
+	for i, block := range strings.Split(text, "```") {
+		if rest, found := strings.CutPrefix(block, "toml\n"); found && i%2 == 1 {
+			blocks = append(blocks, rest)
+		}
+	}
+	return strings.Join(blocks, "\n")
+}
+
+// Every commented key of the reference has to be accepted too, or it would lead
 // its reader into an error.
 func TestEveryExampleValueIsValid(t *testing.T) {
 	var uncommented []string
 	other := false
-	for _, line := range strings.Split(settings.Example(), "\n") {
+	for _, line := range strings.Split(toml(settings.Reference()), "\n") {
 		if rest, found := strings.CutPrefix(line, "# "); found {
 			// The other ways to the cluster exclude url; TestWaysToTheCluster
 			// has them.

@@ -176,7 +176,7 @@ func (m mount) check() error {
 		all = append(all, fmt.Errorf("%s: mount_path is %q: write a folder's whole path", key, m.path))
 	}
 	if slices.Contains(strings.Split(m.subPath, "/"), "..") || path.IsAbs(m.subPath) {
-		all = append(all, fmt.Errorf("%s: sub_path is %q: write a path inside the volume, with no .. in it", key, m.subPath))
+		all = append(all, fmt.Errorf("%s: sub_path is %q: write a path inside the volume, without \"..\" in it", key, m.subPath))
 	}
 	if m.propagation != nil && !slices.Contains([]string{"None", "HostToContainer", "Bidirectional"}, *m.propagation) {
 		all = append(all, fmt.Errorf("%s: mount_propagation is %q: use None, HostToContainer or Bidirectional", key, *m.propagation))

@@ -5,6 +5,7 @@ package capacity
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -57,6 +58,18 @@ func (n *Nodes) ready(ctx context.Context) (map[string]bool, error) {
 	return names, nil
 }
 
+// List gives all nodes, oldest first.
+func (n *Nodes) List(ctx context.Context) ([]corev1.Node, error) {
+	list, err := n.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(list.Items, func(a, b corev1.Node) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
+	return list.Items, nil
+}
+
 func (n *Nodes) list(ctx context.Context) (*corev1.NodeList, error) {
 	list := &corev1.NodeList{}
 	err := n.cluster.Retry(ctx, n.budget, func(ctx context.Context) error {
@@ -100,6 +113,9 @@ func (n *Nodes) Health(ctx context.Context, name string) (Health, error) {
 	}
 	return healthOf(node), nil
 }
+
+// HealthOf is how a node is that was read.
+func HealthOf(node *corev1.Node) Health { return healthOf(node) }
 
 func healthOf(node *corev1.Node) Health {
 	joined := node.CreationTimestamp.Time

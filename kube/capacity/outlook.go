@@ -47,6 +47,11 @@ func (n *Nodes) Outlook(ctx context.Context, namespace, selector string, self ty
 	return outlook(nodes.Items, pods.Items, self), nil
 }
 
+// OutlookOf is Outlook for nodes and Pods that were read.
+func OutlookOf(nodes []corev1.Node, pods []corev1.Pod, self types.UID) Outlook {
+	return outlook(nodes, pods, self)
+}
+
 func outlook(nodes []corev1.Node, pods []corev1.Pod, self types.UID) Outlook {
 	o := Outlook{Nodes: len(nodes)}
 	busy := map[string]bool{}

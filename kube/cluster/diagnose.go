@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,10 @@ type probed struct {
 	date time.Time
 	// authorities are those whose client certificates the server takes.
 	authorities []string
+	// version is what the server says of itself, "" if it does not.
+	version string
+	// chain is the server's, where it is of the CA.
+	chain []*x509.Certificate
 	// stranger is true if the caller's certificate is of none of them.
 	stranger bool
 }
@@ -48,7 +53,11 @@ func probe(ctx context.Context, found Config, secrets credentials, now func() ti
 		// VerifyConnection does it, but for the time.
 		InsecureSkipVerify: true, //nolint:gosec // see above
 		VerifyConnection: func(state tls.ConnectionState) error {
-			return verifyButTime(state.PeerCertificates, address.Hostname(), roots, now())
+			err := verifyButTime(state.PeerCertificates, address.Hostname(), roots, now())
+			if err == nil {
+				seen.chain = state.PeerCertificates
+			}
+			return err
 		},
 		GetClientCertificate: func(request *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			seen.authorities = names(request.AcceptableCAs)
@@ -76,7 +85,13 @@ func probe(ctx context.Context, found Config, secrets credentials, now func() ti
 		return seen, err // what was seen of the handshake stays
 	}
 	defer response.Body.Close() //nolint:errcheck // nothing was written
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16))
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<16))
+	var answer struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	if response.StatusCode == http.StatusOK && json.Unmarshal(text, &answer) == nil {
+		seen.version = answer.GitVersion
+	}
 	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
 		seen.date = date
 	}

@@ -25,6 +25,9 @@ type Exec struct {
 	// client opened none.
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
+	// Resize has the sizes of the terminal as JSON, for a command on one; it is
+	// nil otherwise. Such a command has no Stderr.
+	Resize io.Reader
 
 	server   *Server
 	socket   *net.TCPConn
@@ -120,7 +123,13 @@ func (s *Server) mayExec(asked Request) *apierrors.StatusError {
 }
 
 func (e *Exec) run(program func(*Exec)) {
-	e.Stdin, e.Stdout, e.Stderr = &stdinReader{e}, e.channels[corev1.StreamTypeStdout], e.channels[corev1.StreamTypeStderr]
+	e.Stdin, e.Stdout = &stdinReader{e}, e.channels[corev1.StreamTypeStdout]
+	if c := e.channels[corev1.StreamTypeStderr]; c != nil {
+		e.Stderr = c
+	}
+	if c := e.channels[corev1.StreamTypeResize]; c != nil {
+		e.Resize = c
+	}
 	s := e.server
 	s.mu.Lock()
 	s.record.execs = append(s.record.execs, e)
@@ -223,7 +232,9 @@ func (e *Exec) Status(text []byte) {
 
 func (e *Exec) closeOutput() {
 	_ = e.channels[corev1.StreamTypeStdout].Close()
-	_ = e.channels[corev1.StreamTypeStderr].Close()
+	if e.Stderr != nil {
+		_ = e.channels[corev1.StreamTypeStderr].Close()
+	}
 }
 
 // Break is a way in which a connection ends without the command's status.

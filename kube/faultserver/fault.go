@@ -77,7 +77,9 @@ func LoseReply() Fault {
 type fault struct {
 	Fault
 	verb, resource string
-	left           int
+	// namespace is the one of the requests, "" for any.
+	namespace string
+	left      int
 }
 
 // Fail has the next n requests of a verb and a resource meet a fault; "" means
@@ -94,7 +96,7 @@ func (s *Server) fault(r Request) (Fault, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range s.faults {
-		if f.left != 0 && matches(f.verb, r.Verb) && matches(f.resource, r.Resource) {
+		if f.left != 0 && matches(f.verb, r.Verb) && matches(f.resource, r.Resource) && matches(f.namespace, r.Namespace) {
 			f.left--
 			return f.Fault, true
 		}
@@ -115,4 +117,12 @@ func writeJSON(w http.ResponseWriter, code int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_, _ = w.Write(text)
+}
+
+// FailIn has every request of a verb and a resource in one namespace meet a
+// fault.
+func (s *Server) FailIn(namespace, verb, resource string, f Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = append(s.faults, &fault{left: -1, verb: verb, resource: resource, namespace: namespace, Fault: f})
 }

@@ -46,7 +46,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 func (s *Server) handle(w http.ResponseWriter, r *http.Request, asked Request) {
 	switch asked.Resource + " " + asked.Verb {
 	case "pods create":
-		s.create(w, asked)
+		s.create(w, r, asked)
 	case "pods get":
 		s.get(w, asked)
 	case "pods list":
@@ -67,10 +67,18 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, asked Request) {
 		s.deleteSecret(w, asked)
 	case "pods/exec create", "pods/exec get":
 		s.exec(w, r, asked)
+	case "events list":
+		s.listEvents(w, r, asked)
 	case "nodes get":
 		s.getNode(w, asked)
 	case "nodes list":
 		s.listNodes(w)
+	case versionResource + " get":
+		s.version(w)
+	case identityResource + " create":
+		s.identity(w, r)
+	case accessResource + " create":
+		s.access(w, asked)
 	default:
 		fail(w, apierrors.NewMethodNotSupported(corev1.Resource(asked.Resource), asked.Verb))
 	}
@@ -81,7 +89,7 @@ func fail(w http.ResponseWriter, err *apierrors.StatusError) {
 	writeStatus(w, err.ErrStatus)
 }
 
-func (s *Server) create(w http.ResponseWriter, asked Request) {
+func (s *Server) create(w http.ResponseWriter, r *http.Request, asked Request) {
 	pod := &corev1.Pod{}
 	if err := json.Unmarshal([]byte(asked.Body), pod); err != nil {
 		fail(w, apierrors.NewBadRequest(err.Error()))
@@ -92,6 +100,10 @@ func (s *Server) create(w http.ResponseWriter, asked Request) {
 	defer s.mu.Unlock()
 	if s.store.index(pod.Namespace, pod.Name) >= 0 {
 		fail(w, apierrors.NewAlreadyExists(corev1.Resource("pods"), pod.Name))
+		return
+	}
+	if r.URL.Query().Get("dryRun") != "" {
+		writeJSON(w, http.StatusCreated, pod)
 		return
 	}
 	added := s.store.add(pod)

@@ -10,11 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// patch merges labels and annotations into a Pod (a merge patch of those), and
-// refuses one that names another UID, as the apiserver does.
+// patch merges labels, annotations and the deadline into a Pod (a merge patch of
+// those), and refuses one that names another UID, as the apiserver does.
 func (s *Server) patch(w http.ResponseWriter, asked Request) {
 	patch := struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
+		Spec     struct {
+			ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds"`
+		} `json:"spec"`
 	}{}
 	if err := json.Unmarshal([]byte(asked.Body), &patch); err != nil {
 		fail(w, apierrors.NewBadRequest(err.Error()))
@@ -42,6 +45,13 @@ func (s *Server) patch(w http.ResponseWriter, asked Request) {
 			}
 			(*merge.into)[name] = value
 		}
+	}
+	if deadline := patch.Spec.ActiveDeadlineSeconds; deadline != nil {
+		if now := pod.Spec.ActiveDeadlineSeconds; now != nil && *deadline > *now {
+			fail(w, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), pod.Name, nil))
+			return
+		}
+		pod.Spec.ActiveDeadlineSeconds = deadline
 	}
 	s.store.put(watch.Modified, pod)
 	s.touch()

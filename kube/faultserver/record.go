@@ -105,7 +105,7 @@ func (s *Server) note(r Request) {
 func parse(r *http.Request) (parsed Request, ok bool) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	if len(parts) < 3 || parts[0] != "api" || parts[1] != "v1" {
-		return parsed, false
+		return parseReview(r)
 	}
 	parts = parts[2:]
 	if parts[0] == "namespaces" && len(parts) >= 3 {
@@ -134,5 +134,5 @@ func parse(r *http.Request) (parsed Request, ok bool) {
 	default:
 		parsed.Verb = "get"
 	}
-	return parsed, slices.Contains([]string{"pods", "pods/exec", "pods/log", "secrets", "nodes"}, parsed.Resource)
+	return parsed, slices.Contains([]string{"pods", "pods/exec", "pods/log", "secrets", "nodes", "events"}, parsed.Resource)
 }

@@ -30,6 +30,7 @@ type Server struct {
 	web     *httptest.Server
 	store   store
 	secrets []*corev1.Secret
+	events  []corev1.Event
 	// logs are the logs of containers, by their names; logCuts is how often one
 	// is still cut off, after logCutAfter lines.
 	logs                 map[string][]logLine
@@ -42,6 +43,7 @@ type Server struct {
 	onExec               func(*Exec)
 	onWatch              func(n int) WatchPlan
 	lingering            bool
+	denied               []string
 	protocols            []string
 	breakAt              int
 }
@@ -105,7 +107,7 @@ func (s *Server) Up(t testing.TB) {
 	if err != nil {
 		t.Fatalf("opening the port: %v", err)
 	}
-	listener, err := net.Listen("tcp", s.address)
+	listener, err := listen(s.address)
 	if err != nil {
 		t.Fatalf("opening the port: %v", err)
 	}

@@ -81,7 +81,7 @@ func accept(conn httpstream.Connection, opening <-chan opened, n int) (streams m
 
 func streamCount(query map[string][]string) int {
 	count := 1
-	for _, name := range []string{"stdin", "stdout", "stderr"} {
+	for _, name := range []string{"stdin", "stdout", "stderr", "tty"} { // a terminal has a stream for its size
 		if wanted(query, name) {
 			count++
 		}

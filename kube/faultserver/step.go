@@ -89,6 +89,8 @@ func Waiting(container, reason, message string) Step {
 func Running() Step {
 	return Change(func(p *corev1.Pod) {
 		p.Status.Phase = corev1.PodRunning
+		started := metav1.Now().Rfc3339Copy()
+		p.Status.StartTime = &started
 		for _, c := range p.Spec.Containers {
 			setState(p, c.Name, corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}})
 		}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -71,7 +70,7 @@ func (w *Workspace) Up(t testing.TB) {
 	if err != nil {
 		t.Fatalf("opening the workspace's port: %v", err)
 	}
-	listener, err := net.Listen("tcp", w.address)
+	listener, err := listen(w.address)
 	if err != nil {
 		t.Fatalf("opening the workspace's port: %v", err)
 	}

@@ -37,10 +37,9 @@ type Problem struct {
 	Kind Kind
 	// Reason and Message are the kubelet's words.
 	Reason, Message string
-	// Ended is whether the container has run, or tried to; then ExitCode is how
-	// that ended.
-	Ended    bool
-	ExitCode int32
+	// Ended is whether the container has ended, with Code.
+	Ended bool
+	Code  int32
 }
 
 // Kind sorts the problems of a container by what can be done about them.
@@ -170,7 +169,7 @@ func problemsOf(c corev1.ContainerStatus) []Problem {
 
 func terminated(c corev1.ContainerStatus) Problem {
 	t := c.State.Terminated
-	p := Problem{Container: c.Name, Image: c.Image, Kind: Exited, Reason: t.Reason, Message: t.Message, Ended: true, ExitCode: t.ExitCode}
+	p := Problem{Container: c.Name, Image: c.Image, Kind: Exited, Reason: t.Reason, Message: t.Message, Ended: true, Code: t.ExitCode}
 	switch {
 	case t.Reason == "OOMKilled":
 		p.Kind = OutOfMemory

@@ -164,7 +164,7 @@ func TestPhaseOfNeededContainers(t *testing.T) {
 				t.Errorf("phase %s, detail %q, %d over; want %s, %q, %d", got.Phase, got.Detail, len(got.Over), test.phase, test.detail, test.over)
 			}
 			for _, p := range got.Over {
-				if p.ExitCode == 0 || !p.Ended {
+				if p.Code == 0 || !p.Ended {
 					t.Errorf("%+v does not say how it ended", p)
 				}
 			}

@@ -70,8 +70,9 @@ func pullKind(reason, message string) Kind {
 // made for another kind of machine.
 func otherMachine(message string) bool { return strings.Contains(message, "exec format error") }
 
-// Pull says whether the problem is that an image is not there.
-func (k Kind) Pull() bool { return k.pullFinal() || k.pullPassing() || k == ImagePlatform }
+// MayPullOtherwise says whether the problem is that an image is not there, so
+// that another pull policy may help. No policy helps a name that is none.
+func (p Problem) MayPullOtherwise() bool { return pulling(p.Reason) && p.Kind != ImageInvalid }
 
 // pullFinal are the problems of a pull that another try does not mend.
 func (k Kind) pullFinal() bool {

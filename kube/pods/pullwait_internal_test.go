@@ -56,6 +56,19 @@ func TestAwaitPulls(t *testing.T) {
 	}
 }
 
+func TestMayPullOtherwise(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[string]bool{
+		"ErrImagePull": true, "ImagePullBackOff": true, "ErrImageNeverPull": true,
+		"InvalidImageName": false, "RunContainerError": false, "CreateContainerError": false,
+	} {
+		state := StateOf(waitingFor(reason, "exec format error").Pod)
+		if got := state.Problems[0].MayPullOtherwise(); got != want {
+			t.Errorf("%s: %v, want %v", reason, got, want)
+		}
+	}
+}
+
 // A container behind an entrypoint runs long before it can be used.
 func TestNotStartedIsNotRunning(t *testing.T) {
 	t.Parallel()

@@ -56,6 +56,9 @@ type Rules struct {
 	// Expires is the annotation with the time, in RFC 3339, at which a thing
 	// has no business any more.
 	Expires string
+	// Held is the annotation with the time, in RFC 3339, until which a Pod is
+	// kept on purpose, whatever becomes of its owner.
+	Held string
 	// Replaced is a group whose Pods are all about to be replaced by a newer
 	// one, "" for none.
 	Replaced string
@@ -162,6 +165,10 @@ func (r Rules) pod(p *corev1.Pod, newest time.Time) (reason Reason, force, left 
 		stuck := r.Now.After(p.DeletionTimestamp.Add(overdueFor)) && r.lost(p)
 		return NodeGone, true, stuck
 	}
+	if r.held(p) {
+		// Without its node there is nothing to keep.
+		return NodeGone, true, r.node(p) == NodeMissing
+	}
 	life := r.Life(p)
 	switch {
 	case life == Gone:
@@ -198,6 +205,12 @@ func (r Rules) node(p *corev1.Pod) Node {
 func (r Rules) expired(o metav1.Object) bool {
 	at, err := time.Parse(time.RFC3339, o.GetAnnotations()[r.Expires])
 	return err == nil && r.Now.After(at)
+}
+
+// held says whether a Pod that runs is kept at present.
+func (r Rules) held(p *corev1.Pod) bool {
+	until, err := time.Parse(time.RFC3339, p.Annotations[r.Held])
+	return err == nil && r.Now.Before(until) && !ended(p)
 }
 
 func ended(p *corev1.Pod) bool {

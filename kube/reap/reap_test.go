@@ -50,6 +50,10 @@ func deleted(d time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { at := ago(d); p.DeletionTimestamp = &at }
 }
 
+func held(until string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Annotations["held"] = until }
+}
+
 func ended(phase corev1.PodPhase, d time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Status.Phase = phase
@@ -69,7 +73,7 @@ func evicted(d time.Duration) func(*corev1.Pod) {
 
 func rules() reap.Rules {
 	return reap.Rules{
-		Now: now(), Group: "job", Expires: "expires",
+		Now: now(), Group: "job", Expires: "expires", Held: "held",
 		Life: func(o metav1.Object) reap.Life {
 			return map[string]reap.Life{"alive": reap.Alive, "gone": reap.Gone, "over": reap.Over}[o.GetAnnotations()["life"]]
 		},
@@ -107,6 +111,13 @@ func TestPods(t *testing.T) {
 		{"its node is lost, nobody knows whose", pod("a", "1", on("lost")), reap.NodeGone, true},
 		{"its node is silent, nobody knows whose", pod("a", "1", on("silent")), none, false},
 		{"its runner died, and its node is silent", pod("a", "1", owned("gone"), on("silent")), reap.OwnerGone, true},
+		{"kept on purpose, its runner died", pod("a", "1", owned("gone"), held("2026-03-01T12:00:01Z")), none, false},
+		{"kept on purpose, its runner goes on", pod("a", "1", owned("over"), held("2026-03-01T12:00:01Z")), none, false},
+		{"kept until now", pod("a", "1", owned("over"), held("2026-03-01T12:00:00Z")), reap.AttemptOver, false},
+		{"kept for nobody knows how long", pod("a", "1", owned("over"), held("soon")), reap.AttemptOver, false},
+		{"kept on purpose, and ended", pod("a", "1", owned("over"), held("2026-03-01T12:00:01Z"), ended(corev1.PodFailed, time.Second)), reap.AttemptOver, false},
+		{"kept on purpose on a lost node", pod("a", "1", owned("over"), held("2026-03-01T12:00:01Z"), on("lost")), reap.NodeGone, true},
+		{"kept on purpose on a silent node", pod("a", "1", owned("over"), held("2026-03-01T12:00:01Z"), on("silent")), none, false},
 		{"ending on a silent node", pod("a", "1", on("silent"), deleted(11*time.Second)), reap.NodeGone, true},
 		{"ending on a node that is well", pod("a", "1", owned("gone"), deleted(time.Hour)), none, false},
 		{"ending on a lost node", pod("a", "1", owned("alive"), on("lost"), deleted(11*time.Second)), reap.NodeGone, true},

@@ -40,6 +40,14 @@ type Command struct {
 	// then one goroutine at a time writes to it. Nothing is written to them
 	// after Run has returned.
 	Stdout, Stderr io.Writer
+	// Sizes, if not nil, has the command run on a terminal, whose present size
+	// arrives on it each time that it changes. Then all output comes on Stdout.
+	Sizes <-chan Size
+}
+
+// Size is the size of a terminal in characters.
+type Size struct {
+	Width, Height uint16
 }
 
 // Runner runs commands on one cluster.
@@ -96,7 +104,7 @@ func (r *Runner) Run(ctx context.Context, c Command) (int, error) {
 	case err != nil:
 		return 0, &NotStartedError{Err: err}
 	}
-	session, err := open(ctx, conn, c.Stdin != nil)
+	session, err := open(ctx, conn, c)
 	if err != nil {
 		_ = conn.Close()
 		if ctx.Err() != nil {

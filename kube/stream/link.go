@@ -192,7 +192,7 @@ func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status
 			if err != nil {
 				return agent.Status{}, err
 			}
-			if before-acked >= ackEvery {
+			if !c.stage.Look && before-acked >= ackEvery {
 				acked = before // this frame may not be written yet
 				// If it does not get through, what comes next says why: perhaps
 				// the end, which the agent has sent before it went.
@@ -200,6 +200,11 @@ func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status
 			}
 		case agent.KindEnd:
 			return c.end(int64(frame.Offset), frame.Payload)
+		case agent.KindSoFar:
+			if int64(frame.Offset) != c.taken {
+				return agent.Status{}, &LostError{Err: errGap}
+			}
+			return agent.Status{}, ErrGoesOn
 		case agent.KindMissing:
 			return agent.Status{}, &VanishedError{}
 		case agent.KindRefused:
@@ -224,8 +229,11 @@ var errGap = errors.New("output is missing")
 
 func (c *course) begin(from int64) error {
 	if from != c.taken {
-		if c.begun || c.stage.Script != nil {
+		if !c.stage.Look && (c.begun || c.stage.Script != nil) {
 			return &RefusedError{Text: fmt.Sprintf("the output from byte %d to %d is gone", c.taken, from)}
+		}
+		if c.follower.Freed != nil {
+			c.follower.Freed(from - c.taken)
 		}
 		c.taken = from // attaching by hand takes what there is
 	}

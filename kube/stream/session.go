@@ -21,8 +21,9 @@ import (
 
 // session is the set of streams of one running command.
 type session struct {
-	conn                          httpstream.Connection
-	errors, stdin, stdout, stderr httpstream.Stream
+	conn httpstream.Connection
+	// stderr is nil for a command on a terminal, resize for any other.
+	errors, stdin, stdout, stderr, resize httpstream.Stream
 
 	gates   []*gate
 	output  sync.WaitGroup
@@ -44,7 +45,7 @@ var errClosed = errors.New("the connection was closed while the command started"
 // open opens the streams, which starts the command. Waiting for the server's
 // reply to each heeds neither ctx nor the end of the connection
 // (createStreamResponseTimeout in k8s.io/streaming), so both are watched here.
-func open(ctx context.Context, conn httpstream.Connection, stdin bool) (*session, error) {
+func open(ctx context.Context, conn httpstream.Connection, c Command) (*session, error) {
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
@@ -62,7 +63,7 @@ func open(ctx context.Context, conn httpstream.Connection, stdin bool) (*session
 			cancel(errClosed)
 		}
 	}()
-	s, err := patient(limited, func() (*session, error) { return openStreams(conn, stdin) }, func(*session) {})
+	s, err := patient(limited, func() (*session, error) { return openStreams(conn, c) }, func(*session) {})
 	if cause := context.Cause(limited); err != nil && cause != nil {
 		return nil, cause
 	}
@@ -71,7 +72,7 @@ func open(ctx context.Context, conn httpstream.Connection, stdin bool) (*session
 
 // openStreams opens the error stream first, as every client does: the server
 // waits for all of them.
-func openStreams(conn httpstream.Connection, stdin bool) (*session, error) {
+func openStreams(conn httpstream.Connection, c Command) (*session, error) {
 	s := &session{conn: conn, status: make(chan statusRead, 1), copyErr: make(chan error, 2)}
 	var err error
 	if s.errors, err = s.stream(corev1.StreamTypeError); err != nil {
@@ -81,7 +82,7 @@ func openStreams(conn httpstream.Connection, stdin bool) (*session, error) {
 	if err := s.errors.Close(); err != nil {
 		return nil, fmt.Errorf("closing the error stream: %w", err)
 	}
-	if stdin {
+	if c.Stdin != nil {
 		if s.stdin, err = s.stream(corev1.StreamTypeStdin); err != nil {
 			return nil, err
 		}
@@ -89,7 +90,12 @@ func openStreams(conn httpstream.Connection, stdin bool) (*session, error) {
 	if s.stdout, err = s.stream(corev1.StreamTypeStdout); err != nil {
 		return nil, err
 	}
-	if s.stderr, err = s.stream(corev1.StreamTypeStderr); err != nil {
+	if c.Sizes == nil {
+		s.stderr, err = s.stream(corev1.StreamTypeStderr)
+	} else {
+		s.resize, err = s.stream(corev1.StreamTypeResize)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -105,6 +111,12 @@ func (s *session) begin(c Command) {
 		go send(s.stdin, c.Stdin)
 	}
 	out := &gate{to: c.Stdout}
+	s.gates = []*gate{out}
+	if s.stderr == nil {
+		go sendSizes(s.resize, c.Sizes, s.conn.CloseChan())
+		s.receive(s.stdout, out)
+		return
+	}
 	err := out
 	if !same(c.Stdout, c.Stderr) {
 		err = &gate{to: c.Stderr}
@@ -141,6 +153,22 @@ func send(stream httpstream.Stream, from io.Reader) {
 	// Only Read is passed on: a WriterTo would write everything in one frame,
 	// larger than SPDY allows.
 	_, _ = io.Copy(stream, struct{ io.Reader }{from})
+}
+
+// sendSizes tells the server how large the terminal is, each size as JSON
+// (k8s.io/client-go/tools/remotecommand, v3.go).
+func sendSizes(stream httpstream.Stream, sizes <-chan Size, over <-chan bool) {
+	encoder := json.NewEncoder(stream)
+	for {
+		select {
+		case <-over:
+			return
+		case size, open := <-sizes:
+			if !open || encoder.Encode(size) != nil {
+				return
+			}
+		}
+	}
 }
 
 func (s *session) receive(stream io.Reader, to *gate) {

@@ -33,7 +33,14 @@ type Stage struct {
 	Output io.Writer
 	// Offset is the first byte of the output that is wanted.
 	Offset int64
+	// Look only looks: what is printed here is not freed in the Pod, where the
+	// driver of the stage still wants it. Now ends with ErrGoesOn at the present
+	// end of the output. Both are for stages without a Script.
+	Look, Now bool
 }
+
+// ErrGoesOn is how Run ends, of a Stage with Now, where the stage goes on.
+var ErrGoesOn = errors.New("the stage goes on")
 
 // Bounds are the limits of following a stage.
 type Bounds struct {
@@ -61,6 +68,9 @@ type Follower struct {
 	// its end.
 	Broken   func(err error)
 	Restored func(after time.Duration)
+	// Freed hears how many bytes of the output are passed over, since they are
+	// not there any more, of a Stage without a Script; nil for nobody.
+	Freed func(bytes int64)
 	// Again hears of every connection that was lost and found again, however
 	// soon; nil for nobody. After is since the stage was last heard of.
 	Again func(after time.Duration)
@@ -147,6 +157,9 @@ func (c *course) run(ctx context.Context) (agent.Status, error) {
 		if err == nil {
 			c.restored()
 			return status, nil
+		}
+		if errors.Is(err, ErrGoesOn) {
+			return agent.Status{}, ErrGoesOn
 		}
 		if ctx.Err() != nil {
 			return agent.Status{}, context.Cause(ctx)
@@ -263,6 +276,8 @@ func (c *course) request() agent.Request {
 		Silence: max(int(c.follower.Bounds.Silence/time.Second), 1),
 		Umask:   c.stage.Umask,
 		Path:    c.stage.Path,
+		Look:    c.stage.Look,
+		Now:     c.stage.Now,
 	}
 	if !c.begun && c.stage.Script != nil {
 		sum := sha256.Sum256(c.stage.Script)

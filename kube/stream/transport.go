@@ -52,7 +52,8 @@ func (r *Runner) dial(ctx context.Context, c Command) (httpstream.Connection, er
 			Command:   c.Args,
 			Stdin:     c.Stdin != nil,
 			Stdout:    true,
-			Stderr:    true,
+			Stderr:    c.Sizes == nil, // a terminal has one output
+			TTY:       c.Sizes != nil,
 		}, r.cluster.ParameterCodec())
 	ask, err := http.NewRequestWithContext(ctx, method, request.URL().String(), nil)
 	if err != nil {

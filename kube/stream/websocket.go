@@ -91,6 +91,7 @@ func newWebSocket(socket *websocket.Conn) *webSocket {
 	for kind, channel := range map[string]byte{
 		corev1.StreamTypeStdin: remotecommand.StreamStdIn, corev1.StreamTypeStdout: remotecommand.StreamStdOut,
 		corev1.StreamTypeStderr: remotecommand.StreamStdErr, corev1.StreamTypeError: remotecommand.StreamErr,
+		corev1.StreamTypeResize: remotecommand.StreamResize,
 	} {
 		s := &webStream{conn: w, kind: kind, channel: channel}
 		s.PipeReader, s.arrives = io.Pipe()

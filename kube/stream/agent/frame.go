@@ -46,6 +46,9 @@ const (
 	// KindEnd is the stage's end: the payload is a Status, the offset the
 	// length of all output.
 	KindEnd Kind = 'E'
+	// KindSoFar is the present end of the output of a stage that goes on, for a
+	// session that ends there; the offset is the length of the output so far.
+	KindSoFar Kind = 'F'
 )
 
 // Frame is one message.

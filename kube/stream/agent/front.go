@@ -162,7 +162,7 @@ func (f *Front) listen(frames *Reader) error {
 
 // acknowledge notes that the output below offset has been printed.
 func (f *Front) acknowledge(offset int64) error {
-	if offset <= readAck(string(f.folder)) {
+	if f.request.Look || offset <= readAck(string(f.folder)) {
 		return nil
 	}
 	return writeAck(string(f.folder), offset)
@@ -187,7 +187,10 @@ func (f *Front) stop(milliseconds int64) error {
 	if err != nil {
 		return err
 	}
-	return syscall.Kill(pid, syscall.SIGTERM)
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != syscall.ESRCH { // it may have ended since
+		return err
+	}
+	return nil
 }
 
 // stayAlive tells the driver that the stage lives, and notices when the driver
@@ -237,10 +240,14 @@ func (f *Front) sendOutput(offset int64) error {
 			}
 		case err != nil && !errors.Is(err, io.EOF):
 			return f.refuse(err)
+		case f.request.Look && f.overtaken(spool.offset):
+			return errOvertaken
 		case ended && spool.offset >= total:
 			return f.send(Frame{Kind: KindEnd, Offset: uint64(total), Payload: status.Bytes()})
 		case ended:
 			return f.refuse(errors.New("output of the stage is missing"))
+		case f.request.Now:
+			return f.send(Frame{Kind: KindSoFar, Offset: uint64(spool.offset)})
 		default:
 			if look == longestLook {
 				if err := f.ensureSupervisor(); err != nil {
@@ -251,6 +258,16 @@ func (f *Front) sendOutput(offset int64) error {
 			look = min(2*look, longestLook)
 		}
 	}
+}
+
+// errOvertaken ends the session of somebody who looks more slowly than the
+// driver prints. The next one goes on with what there is.
+var errOvertaken = errors.New("the output that comes next has been printed and freed")
+
+// overtaken says whether the output at an offset is gone.
+func (f *Front) overtaken(offset int64) bool {
+	first, err := available(string(f.folder))
+	return err == nil && first > offset
 }
 
 func (f *Front) send(frame Frame) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -19,20 +20,28 @@ func listen(t *testing.T, network, address string) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// free is a port at which nobody listens.
-func free(t *testing.T) int {
+// silent is a port at which nobody listens, nor can but the socket that has it.
+func silent(t *testing.T) (socket, port int) {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	socket, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // it has done its work
-	return l.Addr().(*net.TCPAddr).Port
+	t.Cleanup(func() { _ = syscall.Close(socket) })
+	if err := syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	address, err := syscall.Getsockname(socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return socket, address.(*syscall.SockaddrInet4).Port
 }
 
 func TestPorts(t *testing.T) {
 	t.Parallel()
-	four, none := listen(t, "tcp4", "127.0.0.1:0"), free(t)
+	four := listen(t, "tcp4", "127.0.0.1:0")
+	_, none := silent(t)
 	var out bytes.Buffer
 	if err := ports(fmt.Sprintf("%d,%d", four, none), &out); err != nil {
 		t.Fatal(err)
@@ -52,21 +61,15 @@ func TestPortsOfIPv6(t *testing.T) {
 // A port that opens while it is waited for ends the wait.
 func TestPortsWaitForALateOne(t *testing.T) {
 	t.Parallel()
-	port := free(t)
+	socket, port := silent(t)
 	opened := make(chan error, 1)
-	go func() {
-		l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			t.Cleanup(func() { _ = l.Close() })
-		}
-		opened <- err
-	}()
+	go func() { opened <- syscall.Listen(socket, 1) }()
 	var out bytes.Buffer
 	if err := ports(fmt.Sprint(port), &out); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-opened; err != nil {
-		t.Skipf("the port was taken meanwhile: %v", err)
+		t.Fatal(err)
 	}
 	if out.String() != "" {
 		t.Errorf("silent ports %q, want none", out.String())

@@ -26,6 +26,12 @@ type Request struct {
 	Umask int
 	// Path is a folder to add at the end of PATH, "" for none.
 	Path string
+	// Look is a session of somebody who only looks: nothing that it is sent
+	// counts as printed, so that the driver's own session misses nothing.
+	Look bool
+	// Now ends the session at the present end of the output, although the
+	// stage goes on.
+	Now bool
 }
 
 // Status is how a stage ended.
@@ -123,6 +129,8 @@ func (r Request) Bytes() []byte {
 	rec.add("silence", strconv.Itoa(r.Silence))
 	rec.add("umask", strconv.Itoa(r.Umask))
 	rec.add("path", r.Path)
+	rec.add("look", strconv.FormatBool(r.Look))
+	rec.add("now", strconv.FormatBool(r.Now))
 	return rec.bytes()
 }
 
@@ -141,6 +149,8 @@ func ParseRequest(b []byte) (Request, error) {
 		Silence: int(n.get("silence")),
 		Umask:   int(n.get("umask")),
 		Path:    fields["path"],
+		Look:    fields["look"] == "true",
+		Now:     fields["now"] == "true",
 	}
 	switch {
 	case n.err != nil:

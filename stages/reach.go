@@ -13,8 +13,8 @@ import (
 	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
 
-// namespaces are where the Pods of a runner's jobs are.
-type namespaces struct {
+// reach is where the Pods of a runner's jobs may be: in which namespaces.
+type reach struct {
 	known []string
 	// more is whether there may be some in others: jobs choose their
 	// namespaces.
@@ -26,14 +26,14 @@ type namespaces struct {
 	narrowed bool
 }
 
-// namespacesOf are those of the operator's settings and of what a job has made
+// reachOf are those of the operator's settings and of what a job has made
 // of them.
-func namespacesOf(operators, jobs settings.Kubernetes) *namespaces {
+func reachOf(operators, jobs settings.Kubernetes) *reach {
 	known := []string{operators.Namespace}
 	if jobs.Namespace != operators.Namespace {
 		known = append(known, jobs.Namespace)
 	}
-	return &namespaces{known: known, more: operators.NamespacePerJob || operators.NamespaceOverwriteAllowed != "", perJob: operators.NamespacePerJob}
+	return &reach{known: known, more: operators.NamespacePerJob || operators.NamespaceOverwriteAllowed != "", perJob: operators.NamespacePerJob}
 }
 
 // chosenNote begins the names of state files that remember which namespaces
@@ -55,7 +55,8 @@ func (d *Driver) noteNamespace() {
 
 // choseNamespace says whether the namespace is of the job's choice.
 func (d *Driver) choseNamespace() bool {
-	return !d.settings.Kubernetes.NamespacePerJob && d.settings.Kubernetes.Namespace != d.overwrites.operators.Namespace
+	chosen := d.asked.result.Settings.Namespace
+	return chosen != d.asked.operators.Namespace && chosen == d.settings.Kubernetes.Namespace
 }
 
 // namespaceFailure is the failure of a job that has chosen a namespace which is
@@ -66,7 +67,7 @@ func (d *Driver) namespaceFailure(err error) error {
 }
 
 // withChosen adds the namespaces that jobs have chosen of late.
-func (n *namespaces) withChosen(folder *state.Folder, now time.Time) *namespaces {
+func (n *reach) withChosen(folder *state.Folder, now time.Time) *reach {
 	if !n.more {
 		return n
 	}
@@ -92,7 +93,7 @@ func (n *namespaces) withChosen(folder *state.Folder, now time.Time) *namespaces
 
 // listAcross lists in every namespace where something may be. Where the driver
 // may not look into all of them, it looks into those it knows.
-func listAcross[T any](n *namespaces, list func(namespace string) ([]T, error)) ([]T, error) {
+func listAcross[T any](n *reach, list func(namespace string) ([]T, error)) ([]T, error) {
 	if n.more && !n.narrowed {
 		found, err := list(metav1.NamespaceAll)
 		if !apierrors.IsForbidden(err) {

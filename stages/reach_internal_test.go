@@ -21,18 +21,18 @@ func TestListAcross(t *testing.T) {
 	broken := errors.New("the cluster does not answer")
 	for _, test := range []struct {
 		name     string
-		n        namespaces
+		n        reach
 		errs     map[string]error // by namespace, "" for all of them
 		want     []string
 		err      error
 		narrowed bool
 	}{
-		{"one", namespaces{known: []string{"ci"}}, nil, []string{"ci"}, nil, false},
-		{"all", namespaces{known: []string{"ci", "b"}, more: true}, nil, []string{""}, nil, false},
-		{"the known ones", namespaces{known: []string{"ci", "b"}, more: true}, map[string]error{"": forbidden("")}, []string{"", "ci", "b"}, nil, true},
-		{"one of old is gone", namespaces{known: []string{"ci", "b", "c"}, more: true}, map[string]error{"": forbidden(""), "b": forbidden("b")}, []string{"", "ci", "b", "c"}, nil, true},
-		{"the configured one is refused", namespaces{known: []string{"ci"}}, map[string]error{"ci": forbidden("ci")}, []string{"ci"}, forbidden("ci"), false},
-		{"no answer", namespaces{known: []string{"ci"}, more: true}, map[string]error{"": broken}, []string{""}, broken, false},
+		{"one", reach{known: []string{"ci"}}, nil, []string{"ci"}, nil, false},
+		{"all", reach{known: []string{"ci", "b"}, more: true}, nil, []string{""}, nil, false},
+		{"the known ones", reach{known: []string{"ci", "b"}, more: true}, map[string]error{"": forbidden("")}, []string{"", "ci", "b"}, nil, true},
+		{"one of old is gone", reach{known: []string{"ci", "b", "c"}, more: true}, map[string]error{"": forbidden(""), "b": forbidden("b")}, []string{"", "ci", "b", "c"}, nil, true},
+		{"the configured one is refused", reach{known: []string{"ci"}}, map[string]error{"ci": forbidden("ci")}, []string{"ci"}, forbidden("ci"), false},
+		{"no answer", reach{known: []string{"ci"}, more: true}, map[string]error{"": broken}, []string{""}, broken, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var asked []string
@@ -59,11 +59,11 @@ func TestChosenNamespaces(t *testing.T) {
 		}
 	}
 	k := settings.Kubernetes{Namespace: "a"}
-	if n := namespacesOf(k, k).withChosen(folder, now); !slices.Equal(n.known, []string{"a"}) {
+	if n := reachOf(k, k).withChosen(folder, now); !slices.Equal(n.known, []string{"a"}) {
 		t.Errorf("where jobs may not choose: %q", n.known)
 	}
 	k.NamespaceOverwriteAllowed = "."
-	if n := namespacesOf(k, settings.Kubernetes{Namespace: "c"}).withChosen(folder, now); !slices.Equal(n.known, []string{"a", "c", "b"}) {
+	if n := reachOf(k, settings.Kubernetes{Namespace: "c"}).withChosen(folder, now); !slices.Equal(n.known, []string{"a", "c", "b"}) {
 		t.Errorf("known are %q", n.known)
 	}
 	if left, err := folder.List(chosenNote); err != nil || len(left) != 2 {

@@ -1,0 +1,146 @@
+package stages
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/kube/stream"
+	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
+)
+
+// LookOptions are what a person wants to see of a stage's output.
+type LookOptions struct {
+	// Stage is as for Attach.
+	Stage string
+	// Follow goes on to the stage's end; without it there is what is there.
+	Follow bool
+	// Tail is how many lines of what is there are shown, the last ones; below 0
+	// all of them.
+	Tail int
+}
+
+// Look shows the output of a stage as far as the Pod still has it, and frees
+// nothing of it: the driver that runs the stage misses nothing. How the stage
+// ended is said and is no failure of the look.
+func (d *Driver) Look(ctx context.Context, o LookOptions, out io.Writer) error {
+	ref, err := d.findPod(ctx)
+	if err != nil {
+		return err
+	}
+	container, name, err := d.findStage(ctx, ref, o.Stage)
+	if err != nil {
+		return err
+	}
+	looking, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if o.Follow {
+		go d.guard(looking, cancel, ref, string(container), nil)
+	}
+	v := &view{driver: d, stage: stream.Stage{
+		Namespace: ref.Namespace, Pod: ref.Name, Container: string(container),
+		Agent: podAgent, Folder: stagesFolder(container), Name: name, Look: true,
+	}}
+	status, err := v.show(looking, o, out)
+	switch {
+	case ctx.Err() != nil:
+		return nil // a person has seen enough
+	case errors.Is(err, stream.ErrGoesOn):
+		d.log.Info("Stage %s goes on; --follow shows what comes.", name)
+		return nil
+	case err != nil:
+		return d.stageFailure(ctx, ref, err)
+	}
+	if err := d.verdict(string(container), status); err != nil {
+		d.log.Info("Stage %s has ended: %s", name, failure.Of(err).Error())
+	} else {
+		d.log.Info("Stage %s has ended well.", name)
+	}
+	return nil
+}
+
+// view is a look at one stage.
+type view struct {
+	driver *Driver
+	stage  stream.Stage
+	// at is how much of the output was seen or is gone, in bytes.
+	at int64
+}
+
+// show shows what is wanted. The last lines of a stage that runs are those at
+// the time of the call.
+func (v *view) show(ctx context.Context, o LookOptions, out io.Writer) (agent.Status, error) {
+	if o.Tail < 0 {
+		return v.run(ctx, !o.Follow, out)
+	}
+	last := &tail{lines: o.Tail}
+	status, err := v.run(ctx, true, last)
+	if err == nil || errors.Is(err, stream.ErrGoesOn) {
+		if _, werr := out.Write(last.rest()); werr != nil {
+			return status, werr
+		}
+	}
+	if o.Follow && errors.Is(err, stream.ErrGoesOn) {
+		return v.run(ctx, false, out)
+	}
+	return status, err
+}
+
+// run shows the output from where the view is.
+func (v *view) run(ctx context.Context, now bool, out io.Writer) (agent.Status, error) {
+	f := v.driver.follower()
+	f.Freed = func(bytes int64) {
+		v.at += bytes
+		v.driver.log.Warn("%d bytes of the output of stage %s are gone from the Pod: the job log has them.", bytes, v.stage.Name)
+	}
+	s := v.stage
+	s.Offset, s.Now, s.Output = v.at, now, counter{out, &v.at}
+	return f.Run(ctx, s, nil)
+}
+
+// counter counts what is written.
+type counter struct {
+	to io.Writer
+	n  *int64
+}
+
+// Write implements io.Writer.
+func (c counter) Write(p []byte) (int, error) {
+	n, err := c.to.Write(p)
+	*c.n += int64(n)
+	return n, err
+}
+
+// tail keeps the last lines of what is written to it.
+type tail struct {
+	lines int
+	kept  []byte
+}
+
+// tailSlack is how much is kept beyond the lines before it is looked for them.
+const tailSlack = 1 << 20
+
+// Write implements io.Writer.
+func (t *tail) Write(p []byte) (int, error) {
+	t.kept = append(t.kept, p...)
+	if len(t.kept) > 2*tailSlack && len(t.kept) > 2*len(t.rest()) {
+		t.kept = bytes.Clone(t.rest())
+	}
+	return len(p), nil
+}
+
+// rest are the last lines. One that has no end yet is one of them.
+func (t *tail) rest() []byte {
+	end := len(bytes.TrimSuffix(t.kept, []byte("\n")))
+	at := len(t.kept)
+	for range t.lines {
+		if at = bytes.LastIndexByte(t.kept[:end], '\n'); at < 0 {
+			return t.kept
+		}
+		end = at
+		at++
+	}
+	return t.kept[at:]
+}
