@@ -72,7 +72,7 @@ at jobs. Run stats as the runner's user. It asks no cluster.`, course.Most),
 	c.Flags().BoolVar(&f.jobs, "jobs", false, "list the jobs too")
 	c.Flags().StringVar(&f.output, "output", tableFormat, "`FORMAT` of the output: "+tableFormat+" or "+jsonFormat)
 	c.Flags().StringVar(&f.html, "html", "", "write a page for the browser to `FILE`, - for stdout")
-	c.Flags().DurationVar(&f.hold, "hold", 0, "with --html: how `LONG` the gateway keeps a node without a Pod")
+	c.Flags().DurationVar(&f.hold, "hold", 0, "with --html: how `LONG` the gateway keeps its nodes when no Pod is there any more")
 	c.Flags().StringVar(&a.runner, "runner", "", "only jobs of the runner with this short `TOKEN`")
 	return c
 }

@@ -74,9 +74,10 @@ func (u Usage) Percent() float64 {
 // pause is how long nothing happens between two windows.
 const pause = 30 * time.Minute
 
-// Timeline lays jobs out over time and nodes. Hold is how long the gateway keeps
-// a node without a Pod; the courses do not tell it, and without it a node counts
-// as gone with its last job.
+// Timeline lays jobs out over time and nodes. The gateway keeps all nodes of a
+// cluster while a Pod is there, and drops all once none was there for the hold.
+// The courses do not tell the hold; with none the nodes count as gone with the
+// last job.
 func Timeline(courses []course.Course, hold time.Duration, now time.Time) ([]Window, Usage) {
 	lanes := lanesOf(courses, hold, now)
 	usage := Usage{ByActivity: map[Activity]time.Duration{}, HoldAssumed: hold}
@@ -97,7 +98,8 @@ func Timeline(courses []course.Course, hold time.Duration, now time.Time) ([]Win
 
 // lanesOf makes a lane for each node, and one for jobs without.
 func lanesOf(courses []course.Course, hold time.Duration, now time.Time) []Lane {
-	byNode := map[string][]*course.Course{}
+	type place struct{ cluster, node string }
+	byNode := map[place][]*course.Course{}
 	waiting := Lane{}
 	for i := range courses {
 		c := &courses[i]
@@ -105,12 +107,14 @@ func lanesOf(courses []course.Course, hold time.Duration, now time.Time) []Lane 
 			waiting.add(Waiting, c.Begun, c.Begun.Add(c.Waits.Node.Duration()), c)
 		}
 		if c.Kind != "" && c.Node != "" {
-			byNode[c.Node] = append(byNode[c.Node], c)
+			at := place{c.Cluster, c.Node}
+			byNode[at] = append(byNode[at], c)
 		}
 	}
 	var lanes []Lane
-	for node, of := range byNode {
-		lanes = append(lanes, laneOf(node, of, hold, now))
+	all := sessionsOf(courses, hold, now)
+	for at, of := range byNode {
+		lanes = append(lanes, laneOf(at.node, of, all, now))
 	}
 	slices.SortFunc(lanes, func(a, b Lane) int {
 		return cmp.Or(a.Spans[0].From.Compare(b.Spans[0].From), cmp.Compare(a.Node, b.Node))
@@ -129,13 +133,15 @@ func (l *Lane) add(what Activity, from, to time.Time, c *course.Course) {
 }
 
 // laneOf is what a node did. Jobs on one node follow one another.
-func laneOf(node string, of []*course.Course, hold time.Duration, now time.Time) Lane {
+func laneOf(node string, of []*course.Course, all sessions, now time.Time) Lane {
 	slices.SortFunc(of, func(a, b *course.Course) int { return onNode(a).Compare(onNode(b)) })
 	lane := Lane{Node: node}
 	for i, c := range of {
 		at := onNode(c)
-		if i > 0 {
-			lane.between(of[i-1], at, c.Kind == course.Cold, hold)
+		if i > 0 && c.Kind == course.Cold {
+			lane.between(of[i-1], earliest(at, all.end(of[i-1])))
+		} else if i > 0 {
+			lane.between(of[i-1], at) // it was still there
 		}
 		taken := c.Begun.Add(c.Waits.Node.Duration())
 		lane.add(Boot, at, taken, c)
@@ -149,9 +155,8 @@ func laneOf(node string, of []*course.Course, hold time.Duration, now time.Time)
 		lane.add(Run, ready, end, c)
 	}
 	last := of[len(of)-1]
-	if last.Finished() {
-		far := last.Ended.Add(last.Linger.Duration() + hold)
-		lane.between(last, earliest(far, now), true, hold)
+	if last.Result(now) != course.Running {
+		lane.between(last, earliest(all.end(last), now))
 	}
 	if len(lane.Spans) == 0 { // a node that was there for no time at all
 		lane.Spans = []Span{{Run, onNode(last), onNode(last), last}}
@@ -177,17 +182,12 @@ func end(c *course.Course, now time.Time) time.Time {
 }
 
 // between is what a node did from the end of a job until a time: a placeholder
-// held it, then the gateway. Was it gone by that time, it was held no longer
-// than hold.
-func (l *Lane) between(before *course.Course, until time.Time, gone bool, hold time.Duration) {
+// held it, then the gateway.
+func (l *Lane) between(before *course.Course, until time.Time) {
 	from := before.Last()
 	held := earliest(from.Add(before.Linger.Duration()), until)
 	l.add(Placeholder, from, held, nil)
-	idle := until
-	if gone {
-		idle = earliest(until, held.Add(hold))
-	}
-	l.add(Idle, held, idle, nil)
+	l.add(Idle, held, until, nil)
 }
 
 func earliest(a, b time.Time) time.Time {

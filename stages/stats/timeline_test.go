@@ -43,6 +43,8 @@ func drawn(windows []stats.Window) []string {
 func TestTimeline(t *testing.T) {
 	lingers := job(1, "n1", course.Cold, 0, 60, 34)
 	lingers.Linger = 20
+	elsewhere := job(2, "n1", course.Cold, 90, 10, 194)
+	elsewhere.Cluster = "other"
 	tests := map[string]struct {
 		courses    []course.Course
 		hold       time.Duration
@@ -65,6 +67,18 @@ func TestTimeline(t *testing.T) {
 		"the node was gone in between": {
 			[]course.Course{job(1, "n1", course.Cold, 0, 60, 34), job(2, "n1", course.Cold, 200, 10, 4)}, 30 * time.Second,
 			[]string{"window 0-250", "n1: boot 0-60 pull 60-65 reach 65-66 run 66-100 idle 100-130 boot 200-210 pull 210-215 reach 215-216 run 216-220 idle 220-250"}, 180 * time.Second, 38 * time.Second,
+		},
+		"nodes stay while another one has a job, and go together": {
+			[]course.Course{job(1, "n1", course.Cold, 0, 60, 34), job(2, "n2", course.Cold, 90, 10, 194)}, 30 * time.Second,
+			[]string{
+				"window 0-330", "n1: boot 0-60 pull 60-65 reach 65-66 run 66-100 idle 100-330",
+				"n2: boot 90-100 pull 100-105 reach 105-106 run 106-300 idle 300-330",
+			}, 570 * time.Second, 228 * time.Second,
+		},
+		"nodes of another cluster do not": {
+			[]course.Course{job(1, "n1", course.Cold, 0, 60, 34), elsewhere}, 0,
+			[]string{"window 0-300", "n1: boot 0-60 pull 60-65 reach 65-66 run 66-100", "n1: boot 90-100 pull 100-105 reach 105-106 run 106-300"},
+			310 * time.Second, 228 * time.Second,
 		},
 		"a queued job waits beside the nodes": {
 			[]course.Course{job(1, "n1", course.Cold, 0, 60, 34), job(2, "n1", course.Queued, 50, 50, 4)}, 0,
