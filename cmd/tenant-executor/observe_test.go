@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -251,6 +252,25 @@ func sameSeries(t *testing.T, text string) {
 	}
 	if diff := cmp.Diff(names(string(want)), names(text)); diff != "" {
 		t.Errorf("the metrics are others than examples/grafana is tested with; run the test with -update (-want +got):\n%s", diff)
+	}
+}
+
+// Every metric stands in the documentation, and no other.
+func TestMetricsAreDocumented(t *testing.T) {
+	names := func(path, pattern string) []string {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
+			all = append(all, found[1])
+		}
+		return all
+	}
+	written := names(metricsPath, `(?m)^# TYPE (\w+)`)
+	if diff := cmp.Diff(written, names("../../docs/observing.md", "(?m)^\\| `(\\w+)` \\|")); diff != "" || len(written) < 10 {
+		t.Errorf("docs/observing.md names others than the driver writes (-want +got):\n%s", diff)
 	}
 }
 
