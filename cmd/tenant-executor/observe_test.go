@@ -315,7 +315,7 @@ func TestWarmAnswersPrometheus(t *testing.T) {
 	h.write("policy.toml", h.config()+"[[warm.policy]]\nidle_count = 1\n")
 	warm := h.start("warm")
 	warm.stderr.waitFor(t, "/metrics\n")
-	warm.stderr.waitFor(t, "free nodes wanted: 1")
+	warm.stderr.waitFor(t, "free nodes wanted: 1, held: 1")
 	_, rest, _ := strings.Cut(warm.stderr.String(), "http://")
 	address, _, _ := strings.Cut(rest, "\n")
 	for path, want := range map[string]string{
@@ -338,6 +338,14 @@ func TestWarmAnswersPrometheus(t *testing.T) {
 	warm.terminate()
 	if got := warm.wait(); got.code != 0 {
 		t.Errorf("%+v", got)
+	}
+	// The node that was held is written down, for the page.
+	book, err := course.Look(h.settings["state.dir"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen := book.Sightings(); len(seen) != 1 || seen[0].Node != node || seen[0].Cluster != h.courses()[1].Cluster {
+		t.Errorf("seen: %+v", seen)
 	}
 	// An address that is taken, or none, is said before anything begins.
 	h.write("policy.toml", strings.Replace(h.config(), "127.0.0.1:0", "203.0.113.1:1", 1)+"[[warm.policy]]\nidle_count = 1\n")
