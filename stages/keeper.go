@@ -12,6 +12,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/kube/capacity"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
+	"github.com/socialweb-computer/tenant-executor/stages/course"
 )
 
 // Times of a Keeper.
@@ -44,6 +45,7 @@ type Keeper struct {
 	waiting time.Time
 	warned  bool
 	seen    func(capacity.Plan)
+	book    func() (*course.Book, error)
 }
 
 // KeeperParts are what a Keeper is made of.
@@ -55,6 +57,9 @@ type KeeperParts struct {
 	Clock pods.Clock
 	// Seen hears of the state of the cluster at each look, nil for nobody.
 	Seen func(capacity.Plan)
+	// Book finds where it is written down which nodes are held, for the page of
+	// statistics.
+	Book func() (*course.Book, error)
 }
 
 // NewKeeper makes a Keeper. It finds the cluster and reads the certificates; it
@@ -77,6 +82,7 @@ func NewKeeper(ctx context.Context, p KeeperParts) (*Keeper, error) {
 		log:     p.Log,
 		clock:   p.Clock,
 		seen:    p.Seen,
+		book:    p.Book,
 	}, nil
 }
 
@@ -101,6 +107,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		plan, version, err := k.plan(ctx)
 		if err == nil {
+			k.note(plan)
 			k.say(plan.String())
 			k.watchWait(plan)
 			err = k.apply(ctx, plan)
@@ -127,6 +134,14 @@ func (k *Keeper) plan(ctx context.Context) (capacity.Plan, string, error) {
 		k.seen(plan)
 	}
 	return plan, version, nil
+}
+
+// note writes down which nodes are held. Without a folder nobody knows it later,
+// and nothing else is amiss.
+func (k *Keeper) note(plan capacity.Plan) {
+	if book, err := k.book(); err == nil {
+		_ = book.See(k.cluster.Identity(), plan.On, k.clock.Now())
+	}
 }
 
 func (k *Keeper) apply(ctx context.Context, plan capacity.Plan) error {

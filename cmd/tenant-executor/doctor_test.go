@@ -161,9 +161,9 @@ func TestDoctorFinds(t *testing.T) {
 		skipped string
 	}{
 		"unknown key": {func(h *harness) { h.settings["kubernetes.namespce"] = "x" },
-			"config-values", "failure", `unknown key "kubernetes.namespce"; did you mean "kubernetes.namespace"?`, "correct it", "route helper-image ca key certificate expiry " + everything + " pods-per-node warm runner-jobs runner-prepare runner-cancel runner-cleanup state-folder"},
+			"config-values", "failure", `unknown key "kubernetes.namespce"; did you mean "kubernetes.namespace"?`, "correct it", "route helper-image ca key certificate expiry " + everything + " pods-per-node warm runner-jobs runner-prepare runner-cancel runner-cleanup state-folder outside"},
 		"mount": {func(h *harness) { h.settings["cluster.url"] = "https://kcp.example.com/clusters/root:acme" },
-			"config-values", "failure", "this is the kcp mount", "", "route helper-image ca key certificate expiry " + everything + " pods-per-node warm runner-jobs runner-prepare runner-cancel runner-cleanup state-folder"},
+			"config-values", "failure", "this is the kcp mount", "", "route helper-image ca key certificate expiry " + everything + " pods-per-node warm runner-jobs runner-prepare runner-cancel runner-cleanup state-folder outside"},
 		"key for all": {func(h *harness) { h.chmod("key_file", 0o644) },
 			"key", "failure", "mode 0644", "0600", "certificate expiry identity rights namespace nodes leftovers"},
 		"key of another": {func(h *harness) { h.settings["cluster.key_file"] = h.server.Credentials(h.t).KeyFile },
@@ -201,6 +201,8 @@ func TestDoctorFinds(t *testing.T) {
 			"nodes", "warning", "2 nodes, 1 of them not ready", "kubectl describe node", ""},
 		"state folder": {func(h *harness) { _ = os.Chmod(h.settings["state.dir"], 0o777) },
 			"state-folder", "warning", "mode 0777", "chmod 700", ""},
+		"metrics nowhere": {func(h *harness) { h.settings["metrics.textfile"] = filepath.Join(h.folder, "none", "x.prom") },
+			"outside", "warning", "x.prom (metrics.textfile) cannot be written by this user: ", "give it to the runner's user", ""},
 		"leftover": {func(h *harness) {
 			h.env["CUSTOM_ENV_CI_RUNNER_SHORT_TOKEN"] = shortRunner
 			h.play()

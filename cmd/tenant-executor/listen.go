@@ -83,7 +83,7 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 
 // text is the metrics, also where what was counted could not be written down.
 func (e *exporter) text() ([]byte, error) {
-	book, err := course.Open(e.dir)
+	book, err := course.Look(e.dir)
 	if err != nil {
 		return nil, err
 	}

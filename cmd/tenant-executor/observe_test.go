@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -254,6 +255,25 @@ func sameSeries(t *testing.T, text string) {
 	}
 }
 
+// Every metric stands in the documentation, and no other.
+func TestMetricsAreDocumented(t *testing.T) {
+	names := func(path, pattern string) []string {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, found := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(text), -1) {
+			all = append(all, found[1])
+		}
+		return all
+	}
+	written := names(metricsPath, `(?m)^# TYPE (\w+)`)
+	if diff := cmp.Diff(written, names("../../docs/observing.md", "(?m)^\\| `(\\w+)` \\|")); diff != "" || len(written) < 10 {
+		t.Errorf("docs/observing.md names others than the driver writes (-want +got):\n%s", diff)
+	}
+}
+
 // countedBefore is a job that had to have a node booted, lost its node, and left
 // something behind.
 func (h *harness) countedBefore() {
@@ -295,7 +315,7 @@ func TestWarmAnswersPrometheus(t *testing.T) {
 	h.write("policy.toml", h.config()+"[[warm.policy]]\nidle_count = 1\n")
 	warm := h.start("warm")
 	warm.stderr.waitFor(t, "/metrics\n")
-	warm.stderr.waitFor(t, "free nodes wanted: 1")
+	warm.stderr.waitFor(t, "free nodes wanted: 1, held: 1")
 	_, rest, _ := strings.Cut(warm.stderr.String(), "http://")
 	address, _, _ := strings.Cut(rest, "\n")
 	for path, want := range map[string]string{
@@ -318,6 +338,14 @@ func TestWarmAnswersPrometheus(t *testing.T) {
 	warm.terminate()
 	if got := warm.wait(); got.code != 0 {
 		t.Errorf("%+v", got)
+	}
+	// The node that was held is written down, for the page.
+	book, err := course.Look(h.settings["state.dir"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen := book.Sightings(); len(seen) != 1 || seen[0].Node != node || seen[0].Cluster != h.courses()[1].Cluster {
+		t.Errorf("seen: %+v", seen)
 	}
 	// An address that is taken, or none, is said before anything begins.
 	h.write("policy.toml", strings.Replace(h.config(), "127.0.0.1:0", "203.0.113.1:1", 1)+"[[warm.policy]]\nidle_count = 1\n")

@@ -78,38 +78,44 @@ at jobs. Run stats as the runner's user. It asks no cluster.`, course.Most),
 }
 
 func (a *app) stats(f statsFlags) error {
-	courses, err := a.courses(f.last)
+	courses, seen, err := a.courses(f.last)
 	if err != nil {
 		return err
 	}
 	now := stages.Clock{}.Now()
 	switch {
 	case f.html != "":
-		return a.writePage(f, courses, now)
+		return a.writePage(f, courses, seen, now)
 	case f.output == jsonFormat:
 		return a.writeStatsJSON(courses, now)
 	}
 	return a.writeStats(f, courses, now)
 }
 
-// courses are the newest of this host, or of one runner.
-func (a *app) courses(last int) ([]course.Course, error) {
+// courses are the newest of this host, or of one runner, and the placeholders
+// that were seen since they began.
+func (a *app) courses(last int) ([]course.Course, []course.Sighting, error) {
 	s, err := a.settings()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	book, err := course.Look(s.State.Dir)
 	if err != nil {
-		return nil, failure.Wrap(failure.Settings, err, "the state folder; run this as the runner's user")
+		return nil, nil, failure.Wrap(failure.Settings, err, "the state folder; run this as the runner's user")
 	}
 	all, err := book.Courses(course.Most)
 	if err != nil {
-		return nil, failure.Wrap(failure.Settings, err, "the courses of jobs")
+		return nil, nil, failure.Wrap(failure.Settings, err, "the courses of jobs")
 	}
 	if a.runner != "" {
 		all = slices.DeleteFunc(all, func(c course.Course) bool { return c.Runner != a.runner })
 	}
-	return all[max(0, len(all)-last):], nil
+	all = all[max(0, len(all)-last):]
+	if len(all) == 0 {
+		return nil, nil, nil
+	}
+	seen := book.Sightings()
+	return all, slices.DeleteFunc(seen, func(s course.Sighting) bool { return s.To.Before(all[0].Begun) }), nil
 }
 
 // statsJSON is what --output json writes.
@@ -245,13 +251,13 @@ func size(bytes int64) string {
 }
 
 // writePage writes the page, as a whole or not at all.
-func (a *app) writePage(f statsFlags, courses []course.Course, now time.Time) error {
+func (a *app) writePage(f statsFlags, courses []course.Course, seen []course.Sighting, now time.Time) error {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "this host"
 	}
 	var text bytes.Buffer
-	if err := page.Write(&text, page.Parts{Courses: courses, Hold: f.hold, Host: host, Version: version(), Now: now}); err != nil {
+	if err := page.Write(&text, page.Parts{Courses: courses, Seen: seen, Hold: f.hold, Host: host, Version: version(), Now: now}); err != nil {
 		return failure.Wrap(failure.Internal, err, "the page")
 	}
 	if f.html == "-" {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/stages"
+	"github.com/socialweb-computer/tenant-executor/stages/course"
 	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
 
@@ -74,5 +75,6 @@ func (a *app) keeper(ctx context.Context, once bool) (*stages.Keeper, error) {
 		Log:      a.voice,
 		Clock:    stages.Clock{},
 		Seen:     seen,
+		Book:     func() (*course.Book, error) { return course.Look(s.State.Dir) },
 	})
 }

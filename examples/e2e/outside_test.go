@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/socialweb-computer/tenant-executor/examples/localrunner/runner"
 	"github.com/socialweb-computer/tenant-executor/examples/testbed"
@@ -127,9 +128,46 @@ func TestSeenFromOutside(t *testing.T) {
 			t.Errorf("the log has %d lines of job %d:\n%s", len(found), id, lines)
 		}
 	}
-	if keep := os.Getenv("E2E_KEEP_PAGE"); keep != "" {
-		if err := os.WriteFile(keep, []byte(page), 0o644); err != nil {
-			t.Error(err)
+
+	// Nodes that a policy keeps are on the page as well.
+	configured, err := os.ReadFile(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := filepath.Join(dir, "policy.toml")
+	withPolicy := strings.Replace(string(configured), "[metrics]", "[[warm.policy]]\nidle_count = 2\n[metrics]", 1)
+	if err := os.WriteFile(policy, []byte(withPolicy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	k := startKeeper(t, policy)
+	spare := seenForAWhile(t, filepath.Join(dir, "state", "jobs", "placeholders"))
+	k.end(t)
+	if page := outside(t, config, "stats", "--html", "-", "--hold", "3s"); !strings.Contains(page, ">"+spare+"<") {
+		t.Errorf("node %s of the policy is not on the page", spare)
+	}
+}
+
+// seenForAWhile waits until a placeholder of the policies was seen twice, and
+// names its node.
+func seenForAWhile(t *testing.T, path string) string {
+	t.Helper()
+	ctx := limited(t, time.Minute)
+	for {
+		var seen []struct {
+			Node     string
+			From, To time.Time
+		}
+		if text, err := os.ReadFile(path); err == nil && json.Unmarshal(text, &seen) == nil {
+			for _, s := range seen {
+				if s.To.After(s.From) {
+					return s.Node
+				}
+			}
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatal("no placeholder of the policy was seen for a while")
+		case <-time.After(200 * time.Millisecond):
 		}
 	}
 }

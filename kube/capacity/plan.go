@@ -24,6 +24,8 @@ type Plan struct {
 	Jobs, Wanted int
 	// Held nodes are free and held, Waiting placeholders wait for a node.
 	Held, Waiting int
+	// On are the nodes that placeholders of the policies hold.
+	On []string
 	// Remove what holds nothing or is wanted no more; Create placeholders of
 	// these names; Renew those that are still wanted.
 	Remove []Spent
@@ -46,6 +48,7 @@ func (m Marks) plan(r review, wanted int, now time.Time) Plan {
 			p.Waiting++
 		} else {
 			p.Held++
+			p.On = append(p.On, slot.Spec.NodeName)
 		}
 	}
 	// A node that lingers is free as well, and no reason to boot another.

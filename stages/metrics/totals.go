@@ -149,7 +149,7 @@ func (t *Totals) Add(c course.Course, now time.Time) {
 		if step, done := c.Step(course.Prepare); done && step.Cause == "" {
 			t.observe(step.Took, prepares, string(c.Kind))
 		}
-		_, usage := stats.Timeline([]course.Course{c}, 0, now)
+		_, usage := stats.Timeline([]course.Course{c}, nil, 0, now)
 		for _, a := range []stats.Activity{stats.Boot, stats.Pull, stats.Reach, stats.Run} {
 			t.count(usage.ByActivity[a].Seconds(), nodeTime, string(a))
 		}

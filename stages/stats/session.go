@@ -17,7 +17,7 @@ type sessions map[string][]session
 
 // sessionsOf finds the sessions that the courses tell of. Pods of others, that
 // this host knows nothing of, may have made them longer.
-func sessionsOf(courses []course.Course, hold time.Duration, now time.Time) sessions {
+func sessionsOf(courses []course.Course, seen []course.Sighting, hold time.Duration, now time.Time) sessions {
 	all := sessions{}
 	for i := range courses {
 		c := &courses[i]
@@ -26,6 +26,9 @@ func sessionsOf(courses []course.Course, hold time.Duration, now time.Time) sess
 			until = until.Add(c.Linger.Duration()) // a placeholder is a Pod as well
 		}
 		all[c.Cluster] = append(all[c.Cluster], session{c.Begun, until.Add(hold)})
+	}
+	for _, s := range seen {
+		all[s.Cluster] = append(all[s.Cluster], session{s.From, s.To.Add(hold)})
 	}
 	for cluster, of := range all {
 		slices.SortFunc(of, func(a, b session) int { return a.from.Compare(b.from) })
@@ -42,12 +45,12 @@ func sessionsOf(courses []course.Course, hold time.Duration, now time.Time) sess
 	return all
 }
 
-// end is the end of the session that a course is of.
-func (s sessions) end(c *course.Course) time.Time {
-	for _, one := range s[c.Cluster] {
-		if !c.Begun.Before(one.from) && !c.Begun.After(one.to) {
+// end is the end of the session that a time is in.
+func (s sessions) end(cluster string, at time.Time) time.Time {
+	for _, one := range s[cluster] {
+		if !at.Before(one.from) && !at.After(one.to) {
 			return one.to
 		}
 	}
-	return c.Last() // not reached: every course is of a session
+	return at // not reached: every Pod is of a session
 }

@@ -77,9 +77,9 @@ const pause = 30 * time.Minute
 // Timeline lays jobs out over time and nodes. The gateway keeps all nodes of a
 // cluster while a Pod is there, and drops all once none was there for the hold.
 // The courses do not tell the hold; with none the nodes count as gone with the
-// last job.
-func Timeline(courses []course.Course, hold time.Duration, now time.Time) ([]Window, Usage) {
-	lanes := lanesOf(courses, hold, now)
+// last Pod. Seen are the placeholders of the policies.
+func Timeline(courses []course.Course, seen []course.Sighting, hold time.Duration, now time.Time) ([]Window, Usage) {
+	lanes := lanesOf(courses, seen, hold, now)
 	usage := Usage{ByActivity: map[Activity]time.Duration{}, HoldAssumed: hold}
 	for _, lane := range lanes {
 		if lane.Node != "" {
@@ -97,9 +97,9 @@ func Timeline(courses []course.Course, hold time.Duration, now time.Time) ([]Win
 }
 
 // lanesOf makes a lane for each node, and one for jobs without.
-func lanesOf(courses []course.Course, hold time.Duration, now time.Time) []Lane {
+func lanesOf(courses []course.Course, seen []course.Sighting, hold time.Duration, now time.Time) []Lane {
 	type place struct{ cluster, node string }
-	byNode := map[place][]*course.Course{}
+	byNode := map[place][]stay{}
 	waiting := Lane{}
 	for i := range courses {
 		c := &courses[i]
@@ -108,13 +108,17 @@ func lanesOf(courses []course.Course, hold time.Duration, now time.Time) []Lane 
 		}
 		if c.Kind != "" && c.Node != "" {
 			at := place{c.Cluster, c.Node}
-			byNode[at] = append(byNode[at], c)
+			byNode[at] = append(byNode[at], stay{onNode(c), end(c, now), c})
 		}
 	}
+	for _, s := range seen {
+		at := place{s.Cluster, s.Node}
+		byNode[at] = append(byNode[at], stay{s.From, s.To, nil})
+	}
 	var lanes []Lane
-	all := sessionsOf(courses, hold, now)
+	all := sessionsOf(courses, seen, hold, now)
 	for at, of := range byNode {
-		lanes = append(lanes, laneOf(at.node, of, all, now))
+		lanes = append(lanes, laneOf(at.node, at.cluster, of, all, now))
 	}
 	slices.SortFunc(lanes, func(a, b Lane) int {
 		return cmp.Or(a.Spans[0].From.Compare(b.Spans[0].From), cmp.Compare(a.Node, b.Node))
@@ -132,36 +136,67 @@ func (l *Lane) add(what Activity, from, to time.Time, c *course.Course) {
 	}
 }
 
-// laneOf is what a node did. Jobs on one node follow one another.
-func laneOf(node string, of []*course.Course, all sessions, now time.Time) Lane {
-	slices.SortFunc(of, func(a, b *course.Course) int { return onNode(a).Compare(onNode(b)) })
+// stay is a Pod on a node: that of a job, or a placeholder of the policies.
+type stay struct {
+	from, to time.Time
+	course   *course.Course
+}
+
+// laneOf is what a node did. Pods on one node follow one another; a placeholder
+// makes way, a little after it was last seen or before.
+func laneOf(node, cluster string, of []stay, all sessions, now time.Time) Lane {
+	slices.SortStableFunc(of, func(a, b stay) int { return a.from.Compare(b.from) })
 	lane := Lane{Node: node}
-	for i, c := range of {
-		at := onNode(c)
-		if i > 0 && c.Kind == course.Cold {
-			lane.between(of[i-1], earliest(at, all.end(of[i-1])))
-		} else if i > 0 {
-			lane.between(of[i-1], at) // it was still there
+	for i, s := range of {
+		next := now
+		if i+1 < len(of) {
+			next = of[i+1].from
 		}
-		taken := c.Begun.Add(c.Waits.Node.Duration())
-		lane.add(Boot, at, taken, c)
-		started := taken.Add(c.Waits.Start.Duration())
-		lane.add(Pull, taken, started, c)
-		ready, end := started, end(c, now)
-		if prepare, done := c.Step(course.Prepare); done {
-			ready = latest(started, prepare.Begun.Add(prepare.Took.Duration()))
+		if s.course != nil {
+			lane.job(s)
+		} else {
+			s.to = earliest(s.to, next)
+			lane.add(Placeholder, s.from, s.to, nil)
 		}
-		lane.add(Reach, started, earliest(ready, end), c)
-		lane.add(Run, ready, end, c)
-	}
-	last := of[len(of)-1]
-	if last.Result(now) != course.Running {
-		lane.between(last, earliest(all.end(last), now))
+		switch {
+		case s.course != nil && s.course.Result(now) == course.Running:
+			// It has the node still.
+		case i+1 < len(of) && of[i+1].course != nil && of[i+1].course.Kind != course.Cold:
+			lane.rest(s, next) // the node was still there
+		default:
+			lane.rest(s, earliest(next, all.end(cluster, s.from)))
+		}
 	}
 	if len(lane.Spans) == 0 { // a node that was there for no time at all
-		lane.Spans = []Span{{Run, onNode(last), onNode(last), last}}
+		lane.Spans = []Span{{Run, of[0].from, of[0].from, of[0].course}}
 	}
 	return lane
+}
+
+// job is what a node did for a job.
+func (l *Lane) job(s stay) {
+	c := s.course
+	taken := c.Begun.Add(c.Waits.Node.Duration())
+	l.add(Boot, s.from, taken, c)
+	started := taken.Add(c.Waits.Start.Duration())
+	l.add(Pull, taken, started, c)
+	ready := started
+	if prepare, done := c.Step(course.Prepare); done {
+		ready = latest(started, prepare.Begun.Add(prepare.Took.Duration()))
+	}
+	l.add(Reach, started, earliest(ready, s.to), c)
+	l.add(Run, ready, s.to, c)
+}
+
+// rest is what a node did after a Pod until a time: a placeholder held it, then
+// the gateway.
+func (l *Lane) rest(after stay, until time.Time) {
+	held := after.to
+	if after.course != nil {
+		held = earliest(after.to.Add(after.course.Linger.Duration()), until)
+		l.add(Placeholder, after.to, held, nil)
+	}
+	l.add(Idle, held, until, nil)
 }
 
 // onNode is when a job's node began to be there for it: when its boot began, or
@@ -179,15 +214,6 @@ func end(c *course.Course, now time.Time) time.Time {
 		return now
 	}
 	return c.Last()
-}
-
-// between is what a node did from the end of a job until a time: a placeholder
-// held it, then the gateway.
-func (l *Lane) between(before *course.Course, until time.Time) {
-	from := before.Last()
-	held := earliest(from.Add(before.Linger.Duration()), until)
-	l.add(Placeholder, from, held, nil)
-	l.add(Idle, held, until, nil)
 }
 
 func earliest(a, b time.Time) time.Time {

@@ -91,7 +91,7 @@ func TestTimeline(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			windows, usage := stats.Timeline(test.courses, test.hold, start().Add(3*time.Hour))
+			windows, usage := stats.Timeline(test.courses, nil, test.hold, start().Add(3*time.Hour))
 			if diff := cmp.Diff(test.want, drawn(windows)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -107,12 +107,31 @@ func TestTimelineOfWhatIsUnderWay(t *testing.T) {
 	running := job(1, "n1", course.Cold, 0, 60, 34)
 	running.Ended = time.Time{}
 	late := job(2, "", "", 10, 20, 0)
-	windows, usage := stats.Timeline([]course.Course{running, late}, time.Minute, start().Add(200*time.Second))
+	windows, usage := stats.Timeline([]course.Course{running, late}, nil, time.Minute, start().Add(200*time.Second))
 	want := []string{"window 0-200", ": waiting 10-30", "n1: boot 0-60 pull 60-65 reach 65-66 run 66-200"}
 	if diff := cmp.Diff(want, drawn(windows)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if usage.Percent() != 67 {
 		t.Errorf("%v percent", usage.Percent())
+	}
+}
+
+// Placeholders of the policies hold nodes as well, with or without a job after
+// them, and as long as one is there no node goes.
+func TestTimelineWithPlaceholders(t *testing.T) {
+	at := func(seconds int) time.Time { return start().Add(time.Duration(seconds) * time.Second) }
+	seen := []course.Sighting{{Node: "n2", From: at(20), To: at(155)}, {Node: "n1", From: at(120), To: at(400)}}
+	windows, usage := stats.Timeline([]course.Course{job(1, "n1", course.Cold, 0, 60, 34), job(2, "n2", course.Warm, 150, 0, 44)}, seen, 30*time.Second, at(3600))
+	want := []string{
+		"window 0-430",
+		"n1: boot 0-60 pull 60-65 reach 65-66 run 66-100 idle 100-120 placeholder 120-400 idle 400-430",
+		"n2: placeholder 20-150 pull 150-155 reach 155-156 run 156-200 idle 200-430",
+	}
+	if diff := cmp.Diff(want, drawn(windows)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if usage.Used != 78*time.Second || usage.ByActivity[stats.Placeholder] != 410*time.Second {
+		t.Errorf("%+v", usage)
 	}
 }

@@ -23,6 +23,7 @@ const mostWindows = 12
 // Parts are what a page is made of.
 type Parts struct {
 	Courses []course.Course
+	Seen    []course.Sighting
 	// Hold is as for stats.Timeline.
 	Hold time.Duration
 	// Host is where the courses were written down, Version the driver's.
@@ -111,7 +112,7 @@ type row struct {
 
 func (p Parts) view() view {
 	s := stats.Of(p.Courses, p.Now)
-	windows, used := stats.Timeline(p.Courses, p.Hold, p.Now)
+	windows, used := stats.Timeline(p.Courses, p.Seen, p.Hold, p.Now)
 	v := view{
 		Summary: s, Host: p.Host, Version: p.Version,
 		Made: p.Now.Format("2006-01-02 15:04"), Zone: p.Now.Format("MST -0700"),
