@@ -71,7 +71,7 @@ func checks() []Check {
 		{"runner-url", groupRunner, "Can GitLab's address be one that Pods reach?", []string{"runner-entry"}, lookRunnerURL},
 
 		{"state-folder", groupHost, "Can the driver remember what it needs, for itself alone?", []string{"config-values"}, one(lookState)},
-		{"outside", groupHost, "Can the files be written that show jobs from outside ([metrics], [log])?", []string{"config-values"}, one(lookOutside)},
+		{"outside", groupHost, "Can the files of [metrics] and [log] be written?", []string{"config-values"}, one(lookOutside)},
 		{"leftovers", groupHost, "Is anything left over of the runner's jobs?", []string{"rights"}, one(lookLeftovers)},
 
 		{"probe-pod", groupProbe, "Does a node come, and does a job's Pod start on it?", []string{"rights", "namespace"}, one(lookProbePod)},
