@@ -39,7 +39,9 @@ func TestLostConnectionCostsNothing(t *testing.T) {
 		"when the stage is confirmed": func(l *line, way faultserver.Break) { l.breakAt(agent.KindBegun, way, true) },
 	}
 	overEachWay(t, func(t *testing.T, h *harness, way faultserver.Break) {
-		h.settings["run.silence"] = "3s" // for connections that hang
+		if way == faultserver.Hang {
+			h.settings["run.silence"] = "3s" // this connection hangs
+		}
 		p := h.play()
 		h.theJob()
 		h.env["TENANT_EXECUTOR_POD"] = h.server.Pods()[0].Name

@@ -76,6 +76,8 @@ func newHarness(t *testing.T) *harness {
 		"state.dir":               filepath.Join(h.folder, "state"),
 		"run.node_lost":           "1s",
 		"run.cancel_grace":        "3s",
+		// A busy machine must not look like a silent connection.
+		"run.silence": "5m",
 	}
 	h.job = map[string]any{
 		"id": 4711, "token": canaryToken,
