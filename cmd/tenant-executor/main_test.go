@@ -12,6 +12,9 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 )
 
 // The tests of this package run the built program as GitLab Runner runs it,
@@ -30,6 +33,8 @@ var update = flag.Bool("update", false, "write golden files instead of comparing
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	// Plain commands, to compare with, are client-go's own.
+	klog.SetLogger(logr.Discard())
 	// The tests wait more than they compute.
 	if err := flag.Set("test.parallel", strconv.Itoa(testsAtOnce)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
