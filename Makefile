@@ -28,9 +28,9 @@ AGENT = kube/stream/carry/dist/podagent-linux
 agent:
 	@for arch in amd64 arm64; do \
 	CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -buildid=" -o bin/podagent-$$arch ./cmd/podagent && \
-	gzip -9nc bin/podagent-$$arch >bin/podagent.gz && \
-	{ cmp -s bin/podagent.gz $(AGENT)-$$arch.gz || cp bin/podagent.gz $(AGENT)-$$arch.gz; } && \
-	rm bin/podagent.gz || exit 1; done
+	packed=bin/podagent-$$arch.$$$$.gz; gzip -9nc bin/podagent-$$arch >$$packed && \
+	{ cmp -s $$packed $(AGENT)-$$arch.gz || cp $$packed $(AGENT)-$$arch.gz; } && \
+	rm $$packed || exit 1; done
 
 # What the local tenant cluster needs of Debian, and Kubernetes itself.
 deps: build
@@ -40,7 +40,12 @@ deps: build
 demo: deps
 	examples/demo/run.sh
 
-test: lint unit fuzz e2e
+# The end-to-end tests mostly wait for nodes; meanwhile the release is built and
+# tried. Its output comes behind theirs.
+test: lint unit fuzz
+	@mkdir -p bin; nice $(MAKE) vulnerabilities release-check >bin/release.log 2>&1 & release=$$!; \
+	$(MAKE) e2e; code=$$?; \
+	wait $$release || { echo "the release:"; code=1; }; tail -n 60 bin/release.log; exit $$code
 
 lint: agent
 	@unformatted=$$(gofmt -l cmd executor stages kube examples); \
