@@ -25,6 +25,8 @@ func TestVulnerabilities(t *testing.T) {
 			"0 known vulnerabilities in what is called, 0 of them not in Go's own library.\n", nil},
 		{"called", osv("GO-3") + finding("GO-3", "example.com/m", "F") + finding("GO-3", "example.com/m", "G"),
 			"GO-3  example.com/m v1, fixed in v2\n  hole GO-3\n1 known vulnerabilities in what is called, 1 of them not in Go's own library.\n", errVulnerable},
+		{"in both", osv("GO-4") + finding("GO-4", "stdlib", "F") + finding("GO-4", "example.com/m", "F") + finding("GO-4", "stdlib", "G"),
+			"GO-4  example.com/m v1, fixed in v2\n  hole GO-4\n1 known vulnerabilities in what is called, 1 of them not in Go's own library.\n", errVulnerable},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -37,8 +37,7 @@ var errVulnerable = errors.New("the programs call functions with known vulnerabi
 // in a module is an error. One in Go's own library is told: it goes with a newer
 // Go, which is the builder's and not the repository's to choose.
 func vulnerabilities(report io.Reader, out io.Writer) error {
-	summaries, called := map[string]string{}, map[string]string{}
-	ours := 0
+	summaries, called, ours := map[string]string{}, map[string]string{}, map[string]bool{}
 	stream := json.NewDecoder(report)
 	for {
 		var m message
@@ -53,10 +52,13 @@ func vulnerabilities(report io.Reader, out io.Writer) error {
 			summaries[m.OSV.ID] = m.OSV.Summary
 		}
 		if f := m.Finding; f != nil && len(f.Trace) > 0 && f.Trace[0].Function != "" {
-			if _, known := called[f.OSV]; !known && f.Trace[0].Module != standardLibrary {
-				ours++
+			// Some are in Go's own library and in a module that it is made from:
+			// the module is the one to update.
+			inModule := f.Trace[0].Module != standardLibrary
+			if called[f.OSV] == "" || inModule {
+				called[f.OSV] = fmt.Sprintf("%s %s, fixed in %s", f.Trace[0].Module, f.Trace[0].Version, f.FixedVersion)
 			}
-			called[f.OSV] = fmt.Sprintf("%s %s, fixed in %s", f.Trace[0].Module, f.Trace[0].Version, f.FixedVersion)
+			ours[f.OSV] = ours[f.OSV] || inModule
 		}
 	}
 	if len(summaries) == 0 && len(called) == 0 {
@@ -68,10 +70,16 @@ func vulnerabilities(report io.Reader, out io.Writer) error {
 			return err
 		}
 	}
-	if _, err := fmt.Fprintf(out, "%d known vulnerabilities in what is called, %d of them not in Go's own library.\n", len(called), ours); err != nil {
+	modules := 0
+	for _, inModule := range ours {
+		if inModule {
+			modules++
+		}
+	}
+	if _, err := fmt.Fprintf(out, "%d known vulnerabilities in what is called, %d of them not in Go's own library.\n", len(called), modules); err != nil {
 		return err
 	}
-	if ours > 0 {
+	if modules > 0 {
 		return errVulnerable
 	}
 	return nil
