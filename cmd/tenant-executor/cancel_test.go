@@ -20,8 +20,8 @@ setsid sleep 1001 & note $!
 (trap "" TERM; echo $BASHPID >>` + pids + `; while :; do sleep 1; done) &
 (setsid sh -c "sleep 1002 & echo \$! >>` + pids + `")
 trap 'echo ` + canaryScript + ` $CI_JOB_TOKEN; set; exit 1' TERM
+until [ $(wc -l <` + pids + `) = 3 ]; do sleep 0.01; done
 note $$
-until [ $(wc -l <` + pids + `) = 4 ]; do sleep 0.01; done
 echo step 1
 while :; do sleep 0.01; done
 `
@@ -105,8 +105,12 @@ func TestSecondSignalCutsTheGraceShort(t *testing.T) {
 	// The trap has the shell end at the first one; others do not.
 	until(t, "the first TERM has arrived", func() bool {
 		text, err := os.ReadFile(h.folder + "/pids")
-		shell, err2 := strconv.Atoi(strings.Fields(string(text))[3])
-		return err == nil && err2 == nil && !alive(shell)
+		pids := strings.Fields(string(text))
+		if err != nil || len(pids) < 4 {
+			return false
+		}
+		shell, err := strconv.Atoi(pids[3])
+		return err == nil && !alive(shell)
 	})
 	stage.terminate()
 	h.expect(stage.wait(), buildCode, lines("step 1", cancelled), "")
