@@ -15,7 +15,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
-// bookmark is what the stages of a job have told of its services, so that a
+// bookmark is what the stages of a job have told of its containers, so that a
 // later stage tells the rest. It is a file in the folder that the runner makes
 // for each attempt at a job, and takes away after cleanup with all that is in it
 // (executors/custom/custom.go, Cleanup): beside $BUILD_EXIT_CODE_FILE. A stage by
@@ -33,12 +33,12 @@ type pages struct {
 	Pod string `json:"pod"`
 	// Over are the services whose end was told.
 	Over []string `json:"over,omitempty"`
-	// Places is how far the services' logs were shown.
+	// Places is how far the containers' logs were shown.
 	Places map[string]pods.LogPlace `json:"places,omitempty"`
 }
 
 // bookmarkName is the file's name in the runner's folder.
-const bookmarkName = "tenant-executor-services.json"
+const bookmarkName = "tenant-executor-told.json"
 
 // openBookmark reads what earlier stages have left. What cannot be read counts
 // as nothing told: something is then told twice rather than never.

@@ -24,9 +24,11 @@ type narrator struct {
 	gateway capacity.Gateway
 	// warnings are what the cluster says of the Pod.
 	warnings *podWarnings
-	said     string
-	warned   bool
-	blind    bool
+	// logs shows what containers say that run while others still start.
+	logs   *containerLogs
+	said   string
+	warned bool
+	blind  bool
 }
 
 // patience is how long a container's start may take before it is worth a line.
@@ -55,6 +57,9 @@ func (n *narrator) Waiting(ctx context.Context, state pods.State, inPhase time.D
 		}
 	}
 }
+
+// Started implements pods.Observer.
+func (n *narrator) Started(container string) { n.logs.begin(container) }
 
 // Blind implements pods.Observer.
 func (n *narrator) Blind(err error) {

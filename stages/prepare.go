@@ -103,7 +103,9 @@ func (d *Driver) start(parent context.Context, created *corev1.Pod, pull func(co
 	ctx, cancel := d.withNode(parent, pods.RefTo(created))
 	defer cancel(errNodeWatched)
 	n := d.narrator(created)
+	n.logs = d.startLogs(ctx, pods.RefTo(created))
 	err := d.startWatched(ctx, created, pull, n)
+	d.endLogs(parent, n.logs)
 	var lost *failure.Failure
 	if errors.As(context.Cause(ctx), &lost) {
 		err = lost
@@ -112,6 +114,23 @@ func (d *Driver) start(parent context.Context, created *corev1.Pod, pull func(co
 		n.warnings.tell(parent)
 	}
 	return err
+}
+
+// startLogs shows what containers say from their start on, before there are
+// stages. A Pod that prepare makes anew begins anew.
+func (d *Driver) startLogs(ctx context.Context, ref pods.Ref) *containerLogs {
+	services, err := d.services()
+	if err != nil {
+		return nil // it was refused
+	}
+	return d.containerLogs(ctx, ref, openBookmark(d.variables, ref.Name), d.logSources(services), d.log.Lines())
+}
+
+// endLogs shows what there still is, before prepare says how it has ended.
+func (d *Driver) endLogs(ctx context.Context, logs *containerLogs) {
+	ctx, cancel := detach(ctx, letGo)
+	defer cancel()
+	logs.end(ctx)
 }
 
 func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull func(container string) time.Duration, n *narrator) error {

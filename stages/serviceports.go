@@ -69,7 +69,7 @@ func (d *Driver) waitsInVain(ctx context.Context, ref pods.Ref, all, silent []po
 			if s.Container != over.Container {
 				continue
 			}
-			lines := d.lastWords(ctx, ref, s, true)
+			lines := d.lastWords(ctx, ref, s)
 			if clash := s.Clash(all, lines); clash != "" {
 				d.log.Warn("%s", clash)
 			}
@@ -80,9 +80,12 @@ func (d *Driver) waitsInVain(ctx context.Context, ref pods.Ref, all, silent []po
 }
 
 func (d *Driver) lastWordsOf(ctx context.Context, ref pods.Ref, services []pod.Service) {
+	if d.showsServices() {
+		return
+	}
 	for _, s := range services {
 		d.log.Info("What service %s said last:", s.Label)
-		d.lastWords(ctx, ref, s, true)
+		d.lastWords(ctx, ref, s)
 	}
 }
 

@@ -32,35 +32,38 @@ func (d *Driver) services() ([]pod.Service, error) {
 	return pod.Plan{Job: d.job, Settings: d.settings.Kubernetes, Variables: d.variables}.JobServices()
 }
 
-// attendance looks after the job's services while a stage runs: it tells the
-// end of a service, once a job, and shows what services say if the job wants it.
+// attendance looks after the job's containers while a stage runs: it tells the
+// end of a service, once a job, and shows what containers say where the job wants
+// it.
 // The methods of a nil attendance do nothing.
 type attendance struct {
 	driver   *Driver
 	ref      pods.Ref
 	services []pod.Service
 	told     *bookmark
-	// logs shows what the services say; nil if nobody wants it.
-	logs *serviceLogs
+	// logs shows what containers say; nil if nobody wants it.
+	logs *containerLogs
 
 	// looking is held while the services are looked at.
 	looking sync.Mutex
 	over    bool
 }
 
-// attend begins the attendance of a stage, nil for a job without services, and
-// gives where the stage's output is to go.
+// attend begins the attendance of a stage, nil for a job with nothing to look
+// after, and gives where the stage's output is to go.
 func (d *Driver) attend(ctx context.Context, ref pods.Ref, out io.Writer) (*attendance, io.Writer) {
 	services, err := d.services()
-	if err != nil || len(services) == 0 {
+	sources := d.logSources(services)
+	if err != nil || len(services) == 0 && len(sources) == 0 {
 		return nil, out // prepare has refused what cannot be
 	}
 	a := &attendance{driver: d, ref: ref, services: services, told: openBookmark(d.variables, ref.Name)}
-	if !isTrue(d.variables.Variable("CI_DEBUG_SERVICES")) {
+	if len(sources) == 0 {
 		return a, out
 	}
 	mixer := joblog.NewMixer(out)
-	a.logs = newServiceLogs(ctx, a, mixer)
+	a.logs = d.containerLogs(ctx, ref, a.told, sources, mixer)
+	a.logs.beginAll()
 	return a, mixer
 }
 
@@ -93,7 +96,7 @@ func (a *attendance) look(ctx context.Context, found *corev1.Pod) {
 		}
 	}
 	if news {
-		a.save()
+		a.driver.save(a.told)
 	}
 }
 
@@ -106,8 +109,7 @@ func (a *attendance) tell(ctx context.Context, s pod.Service, over pods.Problem)
 		return
 	}
 	log.Warn("Service %s (container %s, image %s) has ended: %s. The job goes on without it.", s.Label, s.Container, s.Image, a.driver.endOf(over))
-	// Where the job's author sees all that services say, it is not said twice.
-	lines := a.driver.lastWords(ctx, a.ref, s, a.logs == nil)
+	lines := a.driver.lastWords(ctx, a.ref, s)
 	if clash := s.Clash(a.services, lines); clash != "" {
 		log.Warn("%s", clash)
 	}
@@ -124,9 +126,10 @@ func (d *Driver) endOf(over pods.Problem) string {
 	return fmt.Sprintf("%s, exit code %d", over.Reason, over.Code)
 }
 
-// lastWords gives the last lines of a service's log, and shows them if show is
-// set.
-func (d *Driver) lastWords(ctx context.Context, ref pods.Ref, s pod.Service, show bool) []string {
+// lastWords gives the last lines of a service's log, and shows them. Where the
+// job's author sees all that services say, they are not shown twice.
+func (d *Driver) lastWords(ctx context.Context, ref pods.Ref, s pod.Service) []string {
+	show := !d.showsServices()
 	limited, cancel := context.WithTimeout(ctx, lookBudget)
 	defer cancel()
 	found, err := d.pods.LastLines(limited, ref, s.Container, lastLines)
@@ -164,13 +167,15 @@ func (a *attendance) end(ctx context.Context, limit time.Duration) {
 	go func() {
 		defer close(done)
 		a.logs.end(ctx)
-		if found, err := a.driver.pods.Get(ctx, a.ref); err == nil {
-			a.look(ctx, found)
+		if len(a.services) > 0 {
+			if found, err := a.driver.pods.Get(ctx, a.ref); err == nil {
+				a.look(ctx, found)
+			}
 		}
 		a.looking.Lock()
 		defer a.looking.Unlock()
 		a.over = true
-		a.save()
+		a.driver.save(a.told)
 	}()
 	select {
 	case <-done:
@@ -180,8 +185,8 @@ func (a *attendance) end(ctx context.Context, limit time.Duration) {
 
 // save remembers what was told. If it cannot be, the next stage tells it again,
 // which the reader of the job log will see.
-func (a *attendance) save() {
-	if err := a.told.save(); err != nil {
-		a.driver.log.Warn("What services have said may be shown twice: %v", err)
+func (d *Driver) save(told *bookmark) {
+	if err := told.save(); err != nil {
+		d.log.Warn("What services have said may be shown twice: %v", err)
 	}
 }

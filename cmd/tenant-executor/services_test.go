@@ -321,7 +321,7 @@ func TestServiceLogsAreShownOnce(t *testing.T) {
 	if !strings.Contains(last, "has ended") || strings.Count(last, "line 13") != 1 {
 		t.Errorf("the end of the service:\n%s", last)
 	}
-	if files, err := os.ReadDir(h.folder); err != nil || !slices.ContainsFunc(files, func(f os.DirEntry) bool { return f.Name() == "tenant-executor-services.json" }) {
+	if files, err := os.ReadDir(h.folder); err != nil || !slices.ContainsFunc(files, func(f os.DirEntry) bool { return f.Name() == "tenant-executor-told.json" }) {
 		t.Errorf("what was shown is not remembered in the runner's folder: %v, %v", files, err)
 	}
 }

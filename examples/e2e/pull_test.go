@@ -187,8 +187,8 @@ func TestImagesOfOtherMachines(t *testing.T) {
 	wantBuildFailureOnce(t, runJob(t, j, runner.Options{}), "container build with image "+bed.Registry+"/UPPER:1: this is not the name of an image", "Often a variable")
 }
 
-// An entrypoint runs where the flag says so, and what it exports reaches the
-// stages.
+// An entrypoint runs where the flag says so; what it says is in the job log, once,
+// and what it exports reaches the stages.
 func TestEntrypointOfTheImage(t *testing.T) {
 	for _, test := range []struct {
 		name, image, flag string
@@ -205,11 +205,19 @@ func TestEntrypointOfTheImage(t *testing.T) {
 			j.Variables = append(j.Variables, job.Variable{Key: "FF_KUBERNETES_HONOR_ENTRYPOINT", Value: test.flag, Public: true})
 			out := runJob(t, j, runner.Options{})
 			if test.want == "" {
-				wantBuildFailureOnce(t, out, "container build with image "+j.Image.Name+" ended before anything ran in it, with exit code", "FF_KUBERNETES_HONOR_ENTRYPOINT")
+				wantBuildFailureOnce(t, out, "container build with image "+j.Image.Name+" ended before anything ran in it, with exit code",
+					"FF_KUBERNETES_HONOR_ENTRYPOINT", "\ngit: 'sh' is not a git command")
 				return
 			}
 			wantPassed(t, out)
 			wantLog(t, out, test.want)
+			said := 0
+			if test.flag == "true" {
+				said = 1
+			}
+			if n := strings.Count(out.Log, "\nentrypoint: prepared for: "); n != said {
+				t.Errorf("what the entrypoint says is in the log %d times, want %d:\n%s", n, said, out.Log)
+			}
 		})
 	}
 }

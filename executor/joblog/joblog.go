@@ -48,6 +48,9 @@ func (l Log) Service(service, text string) {
 	_, _ = io.WriteString(l.out, ServiceLine(service, text)) // as in line
 }
 
+// Lines lets whole lines of others in between those of the Log.
+func (l Log) Lines() *Mixer { return NewMixer(l.out) }
+
 func (l Log) line(colour, text string) {
 	text = strings.TrimRight(text, "\n")
 	if colour != "" {

@@ -9,9 +9,6 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 )
 
-// honorEntrypoint is the runner's flag by which an image's own entrypoint runs.
-const honorEntrypoint = "FF_KUBERNETES_HONOR_ENTRYPOINT"
-
 // entrypoint has the entrypoint of the job's image run, where the job or the
 // runner wants it. It gets the keeper as its arguments and has to run them, and
 // the container counts as started once it does. An entrypoint that the job
@@ -20,7 +17,7 @@ const honorEntrypoint = "FF_KUBERNETES_HONOR_ENTRYPOINT"
 // getCommandAndArgs). Without the flag the keeper takes its place.
 func (b *builder) entrypoint() error {
 	build := b.of(job.Build)
-	if build == nil || !b.Variables.Flag(honorEntrypoint, false) {
+	if build == nil || !Flag(b.Variables, FlagEntrypoint) {
 		return nil
 	}
 	build.Args = append(build.Command, b.KeeperMark)

@@ -10,6 +10,8 @@ import (
 // Feature flags of the runner that change the Pod
 // (helpers/featureflags/flags.go).
 const (
+	// FlagEntrypoint has the entrypoint of the job's image run.
+	FlagEntrypoint = "FF_KUBERNETES_HONOR_ENTRYPOINT"
 	// FlagNoUmask has the helper's files belong to the build container's user,
 	// in place of being writable for everybody.
 	FlagNoUmask = "FF_DISABLE_UMASK_FOR_KUBERNETES_EXECUTOR"

@@ -27,6 +27,17 @@ func (s *Server) Log(container string, at time.Time, text string) {
 	s.touch()
 }
 
+// RotateLog begins a new file for the log of a container: whoever asks from now on
+// gets nothing of what was said before.
+func (s *Server) RotateLog(container string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.logFrom == nil {
+		s.logFrom = map[string]int{}
+	}
+	s.logFrom[container] = len(s.logs[container])
+}
+
 // CutLog breaks off the answers to requests for a log, each after n lines, as
 // often as times says.
 func (s *Server) CutLog(times, n int) {
@@ -58,9 +69,9 @@ func (s *Server) log(w http.ResponseWriter, r *http.Request, asked Request) {
 	}
 	s.mu.Lock()
 	there := s.store.index(asked.Namespace, asked.Name) >= 0
-	next := 0
+	next := s.logFrom[container]
 	if tail, err := strconv.Atoi(query.Get("tailLines")); err == nil {
-		next = max(len(s.logs[container])-tail, 0)
+		next = max(len(s.logs[container])-tail, next)
 	}
 	cutAfter := -1
 	if s.logCuts > 0 {

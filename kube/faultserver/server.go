@@ -34,6 +34,7 @@ type Server struct {
 	// logs are the logs of containers, by their names; logCuts is how often one
 	// is still cut off, after logCutAfter lines.
 	logs                 map[string][]logLine
+	logFrom              map[string]int // where the present file of each begins
 	logFollowers         map[string]int
 	logCuts, logCutAfter int
 	record               record

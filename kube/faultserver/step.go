@@ -97,6 +97,19 @@ func Running() Step {
 	})
 }
 
+// Unready has the Pod run, but for one container whose startup probe has not
+// passed. Running ends that.
+func Unready(container string) Step {
+	return Change(func(p *corev1.Pod) {
+		Running().change(p)
+		for i := range p.Status.ContainerStatuses {
+			if c := &p.Status.ContainerStatuses[i]; c.Name == container {
+				c.Started = new(bool)
+			}
+		}
+	})
+}
+
 // Terminated ends one container.
 func Terminated(container, reason string, code int32) Step {
 	return Change(func(p *corev1.Pod) {
@@ -132,7 +145,7 @@ func setCondition(p *corev1.Pod, condition corev1.PodCondition) {
 func setState(p *corev1.Pod, container string, state corev1.ContainerState) {
 	for i := range p.Status.ContainerStatuses {
 		if c := &p.Status.ContainerStatuses[i]; c.Name == container {
-			c.State, c.Ready = state, state.Running != nil
+			c.State, c.Ready, c.Started = state, state.Running != nil, nil
 			return
 		}
 	}

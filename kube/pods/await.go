@@ -38,6 +38,9 @@ type Observer interface {
 	// Waiting is called when the phase or its reason changes, and once a
 	// heartbeat while nothing does. For is the time in the phase so far.
 	Waiting(ctx context.Context, state State, inPhase time.Duration)
+	// Started is called once for each container that runs or has run, whether or
+	// not it counts as started for Kubernetes.
+	Started(container string)
 	// Blind is called when the Pod cannot be read at present.
 	Blind(err error)
 }
@@ -99,7 +102,7 @@ func (e *GoneError) Error() string { return fmt.Sprintf("Pod %s was deleted", e.
 func (c *Client) Await(ctx context.Context, pod *corev1.Pod, budgets Budgets, clock Clock, observer Observer, needed ...string) (*corev1.Pod, Timing, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := &waiting{ref: RefTo(pod), budgets: budgets, clock: clock, observer: observer, needed: needed, entered: clock.Now(), phase: Unscheduled}
+	w := newWaiting(RefTo(pod), budgets, clock, observer, needed)
 	return w.run(ctx, c.Follow(ctx, pod, clock))
 }
 
@@ -112,6 +115,7 @@ type waiting struct {
 	needed   []string
 
 	state   State
+	started map[string]bool
 	phase   Phase
 	entered time.Time
 	timing  Timing
@@ -123,6 +127,13 @@ type waiting struct {
 	failing map[string]time.Time
 	pull    <-chan time.Time
 	due     time.Time
+}
+
+func newWaiting(ref Ref, budgets Budgets, clock Clock, observer Observer, needed []string) *waiting {
+	return &waiting{
+		ref: ref, budgets: budgets, clock: clock, observer: observer, needed: needed,
+		started: map[string]bool{}, phase: Unscheduled, entered: clock.Now(),
+	}
 }
 
 func (w *waiting) run(ctx context.Context, changes <-chan Change) (*corev1.Pod, Timing, error) {
@@ -168,6 +179,7 @@ func (w *waiting) take(ctx context.Context, pod *corev1.Pod) (done bool, err err
 	if pod.DeletionTimestamp != nil {
 		return false, &GoneError{Ref: w.ref}
 	}
+	w.tellStarted(pod)
 	state := StateOf(pod, w.needed...)
 	if p := state.final(); p != nil {
 		return false, &ContainerError{Problem: *p, Node: state.Node}
@@ -193,6 +205,16 @@ func (w *waiting) take(ctx context.Context, pod *corev1.Pod) (done bool, err err
 		w.observer.Waiting(ctx, state, w.inPhase())
 	}
 	return false, nil
+}
+
+// tellStarted tells which containers have started.
+func (w *waiting) tellStarted(pod *corev1.Pod) {
+	for _, c := range pod.Status.ContainerStatuses {
+		if ran := c.State.Running != nil || c.State.Terminated != nil; ran && !w.started[c.Name] {
+			w.started[c.Name] = true
+			w.observer.Started(c.Name)
+		}
+	}
 }
 
 // leave books the time of the phase that ends.

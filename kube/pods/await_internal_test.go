@@ -27,6 +27,8 @@ func (l *listener) Waiting(_ context.Context, state State, inPhase time.Duration
 	l.heard = append(l.heard, fmt.Sprintf("%s after %s: %s", state.Phase, inPhase, state.Detail))
 }
 
+func (l *listener) Started(container string) { l.heard = append(l.heard, container+" started") }
+
 func (l *listener) Blind(err error) { l.heard = append(l.heard, "blind: "+err.Error()) }
 
 // at is a change that comes some time after the one before.
@@ -64,6 +66,13 @@ func runs() Change {
 	return Change{Pod: pod}
 }
 
+// runsUnready is a container whose startup probe has not passed.
+func runsUnready() Change {
+	c := runs()
+	c.Pod.Status.ContainerStatuses[0].Started = new(bool)
+	return c
+}
+
 func evicted() Change {
 	c := runs()
 	c.Pod.Status = corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "low on disk"}
@@ -92,12 +101,14 @@ func TestAwait(t *testing.T) {
 	}{
 		{"quick", []at{{0, pending("")}, {time.Second, creating}, {2 * time.Second, runs()}},
 			Timing{Node: time.Second, Start: 2 * time.Second}, "", nil,
-			[]string{"waiting for a node after 0s: Unschedulable", "starting after 0s: "}},
+			[]string{"waiting for a node after 0s: Unschedulable", "starting after 0s: ", "build started"}},
+		{"an entrypoint that runs for long", []at{{0, runsUnready()}, {time.Second, runsUnready()}, {time.Second, runs()}},
+			Timing{Start: 2 * time.Second}, "", nil, []string{"build started", "starting after 0s: "}},
 		{"straight to running", []at{{3 * time.Second, runs()}}, Timing{Node: 3 * time.Second}, "", nil, nil},
 		{"each phase has its own budget", []at{{0, pending("m")}, {9*time.Minute + half, creating}, {4*time.Minute + half, runs()}},
 			Timing{Node: 9*time.Minute + half, Start: 4*time.Minute + half}, "", nil, append(append(
 				[]string{"waiting for a node after 0s: Unschedulable: m"}, beats("waiting for a node", "Unschedulable: m", 10)...),
-				append([]string{"starting after 0s: "}, beats("starting", "", 5)...)...)},
+				append(append([]string{"starting after 0s: "}, beats("starting", "", 5)...), "build started")...)},
 		{"no node in time", []at{{0, pending("0/0 nodes are available")}},
 			Timing{}, "the Pod was still waiting for a node after 10m30s: Unschedulable: 0/0 nodes are available", &PhaseTimeoutError{},
 			append([]string{"waiting for a node after 0s: Unschedulable: 0/0 nodes are available"},
@@ -109,13 +120,13 @@ func TestAwait(t *testing.T) {
 		{"a change of reason keeps the budget", []at{{0, pending("a")}, {6 * time.Minute, pending("b")}},
 			Timing{}, "the Pod was still waiting for a node after 10m30s: Unschedulable: b", &PhaseTimeoutError{}, nil},
 		{"the same twice is said once", []at{{0, pending("a")}, {time.Second, pending("a")}, {time.Second, runs()}},
-			Timing{Node: 2 * time.Second}, "", nil, []string{"waiting for a node after 0s: Unschedulable: a"}},
+			Timing{Node: 2 * time.Second}, "", nil, []string{"waiting for a node after 0s: Unschedulable: a", "build started"}},
 		{"blind for a while", []at{{0, pending("a")}, {time.Second, Change{Err: errors.New("refused")}}, {time.Second, runs()}},
-			Timing{Node: 2 * time.Second}, "", nil, []string{"waiting for a node after 0s: Unschedulable: a", "blind: refused"}},
+			Timing{Node: 2 * time.Second}, "", nil, []string{"waiting for a node after 0s: Unschedulable: a", "blind: refused", "build started"}},
 		{"an image that is not there", []at{{0, waitingFor("ImagePullBackOff", "manifest unknown")}},
 			Timing{}, "container build with image debian:12: ImagePullBackOff: manifest unknown", &ContainerError{}, nil},
 		{"a container that ends", []at{{0, ended("Completed", 0)}},
-			Timing{}, "container build with image debian:12: Completed: exit code 0", &ContainerError{}, nil},
+			Timing{}, "container build with image debian:12: Completed: exit code 0", &ContainerError{}, []string{"build started"}},
 		{"evicted", []at{{0, evicted()}}, Timing{}, "the Pod ended before it ran: Evicted: low on disk", &FailedError{}, nil},
 		{"on its way out", []at{{0, deleted()}}, Timing{}, "Pod ci/job was deleted", &GoneError{}, nil},
 		{"gone", []at{{0, pending("a")}, {time.Second, Change{Gone: true}}}, Timing{}, "Pod ci/job was deleted", &GoneError{}, nil},
@@ -163,8 +174,7 @@ func await(ctx context.Context, budgets Budgets, o Observer, coming []at) (*core
 			}
 		}
 	}()
-	w := &waiting{ref: Ref{Namespace: "ci", Name: "job"}, budgets: budgets, clock: bubbleClock{}, observer: o, entered: time.Now()}
-	return w.run(ctx, changes)
+	return newWaiting(Ref{Namespace: "ci", Name: "job"}, budgets, bubbleClock{}, o, nil).run(ctx, changes)
 }
 
 // beats are the heartbeats of minutes 1 to n that are not the end.

@@ -25,6 +25,9 @@ type LogLine struct {
 	Time string
 	// Text is the line without its end.
 	Text string
+	// Gap is whether lines before it may be missing: the kubelet has begun a new
+	// file since the one that was read last, and gives no older ones.
+	Gap bool
 }
 
 // log opens a container's log with the times of its lines.
@@ -76,6 +79,7 @@ func (c *Client) ReadLog(ctx context.Context, ref Ref, container string, from Lo
 		if resume.known(line) {
 			return nil
 		}
+		line.Gap = resume.gap()
 		from.pass(line)
 		return take(line, from)
 	})
@@ -178,10 +182,22 @@ type resumption struct {
 	// first is the time of the first of them, last the latest of all.
 	first, last string
 	found       bool
+	// seen is whether the latest of them was in the answer, and lost whether the
+	// answer went on without it.
+	seen, lost bool
+}
+
+// gap says whether lines may be missing before the one that was asked about
+// last, once.
+func (r *resumption) gap() bool {
+	lost := r.lost
+	r.lost = false
+	return lost
 }
 
 // known says whether a line has been read before.
 func (r *resumption) known(line LogLine) bool {
+	r.seen = r.seen || line.Time == r.last
 	switch {
 	case r.left == 0:
 		return false
@@ -191,7 +207,7 @@ func (r *resumption) known(line LogLine) bool {
 		return true
 	case later(line.Time, r.last, disorder):
 		// The known lines are gone: the kubelet has begun a new file.
-		r.left = 0
+		r.left, r.lost = 0, !r.seen
 		return false
 	}
 	return true // the end of a line that began before the second
