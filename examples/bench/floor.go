@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"time"
 
@@ -20,15 +20,39 @@ import (
 // floor starts a Pod like a job's and runs one command in it, with nothing but
 // client-go, and gives the times of both.
 func (b *bench) floor(ctx context.Context) (start, exec time.Duration, err error) {
+	began := time.Now()
+	pod, err := b.plainPod(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	start = time.Since(began)
+	began = time.Now()
+	if err := b.kubectlExec(ctx, io.Discard, pod.Name, "true"); err != nil {
+		return 0, 0, err
+	}
+	exec = time.Since(began)
 	client, err := b.bed.Admin(ctx)
 	if err != nil {
 		return 0, 0, err
+	}
+	if err := client.Pods(testbed.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{}); err != nil {
+		return 0, 0, err
+	}
+	return start, exec, b.noPods(ctx)
+}
+
+// plainPod makes a Pod like a job's, whose containers end at once on TERM, and
+// waits until it runs.
+func (b *bench) plainPod(ctx context.Context) (*corev1.Pod, error) {
+	client, err := b.bed.Admin(ctx)
+	if err != nil {
+		return nil, err
 	}
 	pods := client.Pods(testbed.Namespace)
 	keep := []string{"sh", "-c", "trap 'exit 0' TERM; sleep 1000 & wait"}
 	grace, no := int64(1), false
 	mounts := []corev1.VolumeMount{{Name: "builds", MountPath: "/builds"}}
-	pod := &corev1.Pod{
+	created, err := pods.Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "floor-"},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &grace, AutomountServiceAccountToken: &no,
@@ -38,38 +62,23 @@ func (b *bench) floor(ctx context.Context) (start, exec time.Duration, err error
 			},
 			Volumes: []corev1.Volume{{Name: "builds", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 		},
-	}
-	began := time.Now()
-	created, err := pods.Create(ctx, pod, metav1.CreateOptions{})
+	}, metav1.CreateOptions{})
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
-	watch, err := pods.Watch(ctx, metav1.ListOptions{
-		FieldSelector:   fields.OneTermEqualSelector("metadata.name", created.Name).String(),
-		ResourceVersion: created.ResourceVersion,
+	events, err := pods.Watch(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", created.Name).String(), ResourceVersion: created.ResourceVersion,
 	})
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
-	defer watch.Stop()
-	for event := range watch.ResultChan() {
+	defer events.Stop()
+	for event := range events.ResultChan() {
 		if seen, ok := event.Object.(*corev1.Pod); ok && seen.Status.Phase == corev1.PodRunning {
-			start = time.Since(began)
-			break
+			return seen, nil
 		}
 	}
-	if start == 0 {
-		return 0, 0, fmt.Errorf("the floor's Pod did not run")
-	}
-	began = time.Now()
-	if err := b.kubectlExec(ctx, io.Discard, created.Name, "true"); err != nil {
-		return 0, 0, err
-	}
-	exec = time.Since(began)
-	if err := pods.Delete(ctx, created.Name, metav1.DeleteOptions{}); err != nil {
-		return 0, 0, err
-	}
-	return start, exec, b.noPods(ctx)
+	return nil, errors.New("the floor's Pod did not run")
 }
 
 // plainExec runs a command as kubectl exec does.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,105 +33,134 @@ echo ready
 while :; do sleep 1; done`
 
 // settled is how long a Pod runs until its kubelet has nothing more to do with
-// it. Before, a deletion can take longer, it seems since the kubelet waits for
-// its next look at all containers, which comes once a second
+// it. Before, a deletion can take longer for any Pod: the kubelet waits for its
+// next look at all containers, which comes once a second
 // (podCache.GetNewerThan in pkg/kubelet/pod_workers.go of Kubernetes).
 const settled = 4 * time.Second
 
 // podEnd measures how long a deleted job Pod takes to end: its processes, and
-// its object.
+// its object; and beside it a Pod without anything of ours.
 func (b *bench) podEnd(ctx context.Context) error {
-	b.print("\nA job Pod that is deleted while its script ignores TERM, median of %d and the longest\n\n", rounds)
-	b.print("                                         median     longest    goal\n")
+	b.print("\nA job Pod that is deleted while its script ignores TERM, and a plain Pod\nthat ends on TERM: median of %d and the longest\n\n", rounds)
+	b.print("                                                     median     longest    goal\n")
 	for _, moment := range []struct {
 		name string
-		runs time.Duration
-	}{{"after some seconds", settled}, {"right after its start", 0}} {
-		var processes, object []time.Duration
-		for range rounds {
-			p, o, err := b.onePodEnd(ctx, moment.runs)
-			if err != nil {
-				return err
+		runs func(round int) time.Duration
+	}{
+		{"after some seconds", func(int) time.Duration { return settled }},
+		{"in its first second", func(round int) time.Duration { return time.Duration(round) * time.Second / rounds }},
+	} {
+		for _, kind := range []struct {
+			name    string
+			measure func(context.Context, time.Duration) (podEnding, error)
+		}{{"job", b.jobPodEnd}, {"plain", b.plainPodEnd}} {
+			var processes, object []time.Duration
+			for round := range rounds {
+				end, err := kind.measure(ctx, moment.runs(round))
+				if err != nil {
+					return err
+				}
+				processes, object = append(processes, end.processes), append(object, end.object)
 			}
-			processes, object = append(processes, p), append(object, o)
-		}
-		for _, row := range []struct {
-			name string
-			all  []time.Duration
-			goal time.Duration
-		}{{"processes dead", processes, processesGoal}, {"object gone", object, objectGoal}} {
-			b.print("  %-37s  %s  %s  %s\n", moment.name+": "+row.name, seconds(median(row.all)), seconds(longest(row.all)), seconds(row.goal))
+			for _, row := range []struct {
+				name string
+				all  []time.Duration
+				goal time.Duration
+			}{{"processes dead", processes, processesGoal}, {"object gone", object, objectGoal}} {
+				name := moment.name + ", " + kind.name + ": " + row.name
+				b.print("  %-49s  %s  %s  %s\n", name, seconds(median(row.all)), seconds(longest(row.all)), seconds(row.goal))
+			}
 		}
 	}
 	return nil
 }
 
-// onePodEnd runs a stage for a while, deletes its Pod under it, and gives the
-// times from there.
-func (b *bench) onePodEnd(ctx context.Context, runs time.Duration) (processes, object time.Duration, err error) {
+// podEnding is how long a Pod took to end from its deletion on.
+type podEnding struct{ processes, object time.Duration }
+
+// jobPodEnd runs a stage for a while and deletes its Pod under it.
+func (b *bench) jobPodEnd(ctx context.Context, runs time.Duration) (end podEnding, err error) {
 	hand, err := b.byHand()
 	if err != nil {
-		return 0, 0, err
+		return end, err
 	}
 	defer func() { err = errors.Join(err, hand.clean(ctx)) }()
 	if err := hand.run(ctx, io.Discard, "prepare"); err != nil {
-		return 0, 0, err
+		return end, err
 	}
 	script, err := hand.script(stubbornScript)
 	if err != nil {
-		return 0, 0, err
+		return end, err
 	}
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() { ended <- hand.run(ctx, &firstWrite{happens: ready}, "run", script, "build_script") }()
 	select {
 	case <-ready:
 	case err := <-ended:
-		return 0, 0, fmt.Errorf("the stage ended before its time: %w", err)
+		return end, fmt.Errorf("the stage ended before its time: %w", err)
 	}
 	client, err := b.bed.Admin(ctx)
 	if err != nil {
-		return 0, 0, err
+		return end, err
+	}
+	list, err := client.Pods(testbed.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil || len(list.Items) != 1 {
+		return end, fmt.Errorf("looking for the Pod: %d there, %w", len(list.Items), err)
+	}
+	end, err = b.deletePod(ctx, &list.Items[0], runs)
+	<-ended // with a system failure: its Pod is lost
+	return end, err
+}
+
+// plainPodEnd is the same for a Pod in which nothing of ours runs.
+func (b *bench) plainPodEnd(ctx context.Context, runs time.Duration) (podEnding, error) {
+	pod, err := b.plainPod(ctx)
+	if err != nil {
+		return podEnding{}, err
+	}
+	return b.deletePod(ctx, pod, runs)
+}
+
+// deletePod deletes a Pod after a while and gives the times from there.
+func (b *bench) deletePod(ctx context.Context, pod *corev1.Pod, after time.Duration) (podEnding, error) {
+	client, err := b.bed.Admin(ctx)
+	if err != nil {
+		return podEnding{}, err
 	}
 	pods := client.Pods(testbed.Namespace)
-	list, err := pods.List(ctx, metav1.ListOptions{})
-	if err != nil || len(list.Items) != 1 {
-		return 0, 0, fmt.Errorf("looking for the Pod: %d there, %w", len(list.Items), err)
-	}
-	pod := list.Items[0]
 	events, err := pods.Watch(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", pod.Name).String(), ResourceVersion: list.ResourceVersion,
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", pod.Name).String(), ResourceVersion: pod.ResourceVersion,
 	})
 	if err != nil {
-		return 0, 0, err
+		return podEnding{}, err
 	}
 	defer events.Stop()
 	select {
 	case <-ctx.Done():
-		return 0, 0, ctx.Err()
-	case <-time.After(runs):
+		return podEnding{}, ctx.Err()
+	case <-time.After(after):
 	}
 	began := time.Now()
 	if err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{}); err != nil {
-		return 0, 0, err
+		return podEnding{}, err
 	}
+	var end podEnding
 	dead := make(chan error, 1)
 	go func() {
 		var err error
-		processes, err = b.untilDead(ctx, pod.UID, began)
+		end.processes, err = b.untilDead(ctx, pod.UID, began)
 		dead <- err
 	}()
 	for event := range events.ResultChan() {
 		if event.Type == watch.Deleted {
-			object = time.Since(began)
+			end.object = time.Since(began)
 			break
 		}
 	}
-	if object == 0 {
+	if end.object == 0 {
 		err = errors.New("the watch ended before the Pod was gone")
 	}
-	err = errors.Join(err, <-dead)
-	<-ended // with a system failure: its Pod is lost
-	return processes, object, err
+	return end, errors.Join(err, <-dead)
 }
 
 // lookEvery is how exact the time of the processes' end is.
