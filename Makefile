@@ -8,6 +8,9 @@
 
 GO         ?= go
 GOFLAGS    += -trimpath
+# The Go release of go.mod, whichever is installed: a release comes out byte for
+# byte the same only by the same compiler, and the standard library is in it too.
+export GOTOOLCHAIN := $(shell sed -n 's/^toolchain //p' go.mod)
 # Pinned tools, fetched through the Go module proxy.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 

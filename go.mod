@@ -2,6 +2,8 @@ module github.com/socialweb-computer/tenant-executor
 
 go 1.26.5
 
+toolchain go1.26.11
+
 require (
 	github.com/agext/levenshtein v1.2.3
 	github.com/bmatcuk/doublestar/v4 v4.10.4

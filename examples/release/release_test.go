@@ -18,15 +18,14 @@ func TestVulnerabilities(t *testing.T) {
 		name, report, want string
 		err                error
 	}{
-		{"nothing", `{"config":{}}`, "No known vulnerabilities.\n", nil},
+		{"nothing", `{"config":{}}`, "0 known vulnerabilities in what is called.\n", nil},
 		{"in Go's library", osv("GO-1") + finding("GO-1", "stdlib", "Read"),
-			"GO-1  stdlib v1, fixed in v2\n  hole GO-1\n1 known vulnerabilities in what is called, 0 of them not in Go's own library.\n", nil},
-		{"imported, not called", osv("GO-2") + finding("GO-2", "example.com/m", ""),
-			"0 known vulnerabilities in what is called, 0 of them not in Go's own library.\n", nil},
+			"GO-1  stdlib v1, fixed in v2\n  hole GO-1\n1 known vulnerabilities in what is called.\n", errVulnerable},
+		{"imported, not called", osv("GO-2") + finding("GO-2", "example.com/m", ""), "0 known vulnerabilities in what is called.\n", nil},
 		{"called", osv("GO-3") + finding("GO-3", "example.com/m", "F") + finding("GO-3", "example.com/m", "G"),
-			"GO-3  example.com/m v1, fixed in v2\n  hole GO-3\n1 known vulnerabilities in what is called, 1 of them not in Go's own library.\n", errVulnerable},
+			"GO-3  example.com/m v1, fixed in v2\n  hole GO-3\n1 known vulnerabilities in what is called.\n", errVulnerable},
 		{"in both", osv("GO-4") + finding("GO-4", "stdlib", "F") + finding("GO-4", "example.com/m", "F") + finding("GO-4", "stdlib", "G"),
-			"GO-4  example.com/m v1, fixed in v2\n  hole GO-4\n1 known vulnerabilities in what is called, 1 of them not in Go's own library.\n", errVulnerable},
+			"GO-4  stdlib v1, fixed in v2; example.com/m v1, fixed in v2\n  hole GO-4\n1 known vulnerabilities in what is called.\n", errVulnerable},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var out bytes.Buffer
