@@ -161,9 +161,9 @@ func TestDoctorFinds(t *testing.T) {
 		skipped string
 	}{
 		"unknown key": {func(h *harness) { h.settings["kubernetes.namespce"] = "x" },
-			"config-values", "failure", `unknown key "kubernetes.namespce"; did you mean "kubernetes.namespace"?`, "correct it", "route helper-image ca key certificate expiry " + everything + " pods-per-node warm runner-jobs runner-prepare runner-cancel runner-cleanup state-folder outside"},
+			"config-values", "failure", `unknown key "kubernetes.namespce"; did you mean "kubernetes.namespace"?`, "correct it", "route helper-image ca key certificate expiry " + everything + " pods-per-node warm runner-jobs runner-hold runner-prepare runner-cancel runner-cleanup state-folder outside"},
 		"mount": {func(h *harness) { h.settings["cluster.url"] = "https://kcp.example.com/clusters/root:acme" },
-			"config-values", "failure", "this is the kcp mount", "", "route helper-image ca key certificate expiry " + everything + " pods-per-node warm runner-jobs runner-prepare runner-cancel runner-cleanup state-folder outside"},
+			"config-values", "failure", "this is the kcp mount", "", "route helper-image ca key certificate expiry " + everything + " pods-per-node warm runner-jobs runner-hold runner-prepare runner-cancel runner-cleanup state-folder outside"},
 		"key for all": {func(h *harness) { h.chmod("key_file", 0o644) },
 			"key", "failure", "mode 0644", "0600", "certificate expiry identity rights namespace nodes leftovers"},
 		"key of another": {func(h *harness) { h.settings["cluster.key_file"] = h.server.Credentials(h.t).KeyFile },
@@ -210,13 +210,17 @@ func TestDoctorFinds(t *testing.T) {
 			h.other(h.server.Pods()[0], "old", shortRunner, expired)
 		}, "leftovers", "warning", "1 of runner abcdef123: 1 expired", "tenant-executor reap --runner abcdef123", ""},
 		"runner's file is broken": {func(h *harness) { h.runnerFile(func(text string) string { return text + "\nx = [" + canaryRunner }) },
-			"runner-file", "failure", "it is not valid TOML", "", "runner-entry runner-programs runner-jobs runner-prepare runner-cancel runner-cleanup runner-checkout runner-url leftovers"},
+			"runner-file", "failure", "it is not valid TOML", "", "runner-entry runner-programs runner-jobs runner-hold runner-prepare runner-cancel runner-cleanup runner-checkout runner-url leftovers"},
 		"no such executor": {func(h *harness) { h.runnerFile(replace(`"custom"`, `"kubernetes"`)) },
-			"runner-entry", "failure", `no [[runners]] has executor = "custom"`, "examples/runner-config.toml", "runner-programs runner-jobs runner-prepare runner-cancel runner-cleanup runner-checkout runner-url leftovers"},
+			"runner-entry", "failure", `no [[runners]] has executor = "custom"`, "examples/runner-config.toml", "runner-programs runner-jobs runner-hold runner-prepare runner-cancel runner-cleanup runner-checkout runner-url leftovers"},
 		"program is not there": {func(h *harness) { h.runnerFile(replace(`run_exec = "`, `run_exec = "/nowhere`)) },
 			"runner-programs", "failure", "no such file or directory", "install the driver", ""},
 		"too many jobs": {func(h *harness) { h.runnerFile(replace("concurrent = 10", "concurrent = 12")) },
 			"runner-jobs", "warning", "up to 12 jobs at once", "to 10", ""},
+		"nodes are gone too soon": {func(h *harness) {
+			h.settings["tenant.hold"] = "20s"
+			h.runnerFile(func(text string) string { return "check_interval = 30\n" + text })
+		}, "runner-hold", "warning", "nodes go 20s after the last Pod (tenant.hold), and the runner asks for jobs every 30s", "longer than 30s", ""},
 		"GitLab on loopback": {func(h *harness) { h.runnerFile(replace("gitlab.example.com", "localhost:8080")) },
 			"runner-url", "failure", "in a Pod is the Pod itself", "that Pods reach", ""},
 	} {

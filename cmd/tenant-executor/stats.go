@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/stages"
 	"github.com/socialweb-computer/tenant-executor/stages/course"
 	"github.com/socialweb-computer/tenant-executor/stages/stats"
@@ -25,7 +26,6 @@ import (
 type statsFlags struct {
 	last         int
 	output, html string
-	hold         time.Duration
 	jobs         bool
 }
 
@@ -45,14 +45,15 @@ are those of prepare: for a node, for the start of the containers with the pull 
 their images, until commands reached them, and for services with a health check.
 
 --html writes one page for the browser: nodes over time with the jobs on them,
-waits by phase, node-minutes paid and used. It needs nothing else and asks nobody.
+waits by phase, node-minutes paid and used. It needs nothing else and asks nobody;
+how long the gateway holds its nodes is tenant.hold of the configuration.
 
 The stages write down what they meet in the state folder, for the last %d attempts
 at jobs. Run stats as the runner's user. It asks no cluster.`, course.Most),
 		Example: `  tenant-executor stats --config driver.toml
   tenant-executor stats --config driver.toml --last 20 --jobs
   tenant-executor stats --config driver.toml --output json | jq .summary.cold_cost_seconds
-  tenant-executor stats --config driver.toml --html jobs.html --hold 5m`,
+  tenant-executor stats --config driver.toml --html jobs.html`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
@@ -60,10 +61,6 @@ at jobs. Run stats as the runner's user. It asks no cluster.`, course.Most),
 				return &usageError{fmt.Errorf("--output is %q: use %s or %s", f.output, tableFormat, jsonFormat)}
 			case f.last < 1:
 				return &usageError{fmt.Errorf("--last is %d: it has to be at least 1", f.last)}
-			case f.hold < 0:
-				return &usageError{fmt.Errorf("--hold is %s: it has to be 0s or more", f.hold)}
-			case f.hold > 0 && f.html == "":
-				return &usageError{errors.New("--hold goes with --html: the page counts the time of nodes")}
 			}
 			return a.stats(f)
 		},
@@ -72,20 +69,23 @@ at jobs. Run stats as the runner's user. It asks no cluster.`, course.Most),
 	c.Flags().BoolVar(&f.jobs, "jobs", false, "list the jobs too")
 	c.Flags().StringVar(&f.output, "output", tableFormat, "`FORMAT` of the output: "+tableFormat+" or "+jsonFormat)
 	c.Flags().StringVar(&f.html, "html", "", "write a page for the browser to `FILE`, - for stdout")
-	c.Flags().DurationVar(&f.hold, "hold", 0, "with --html: how `LONG` the gateway keeps its nodes when no Pod is there any more")
 	c.Flags().StringVar(&a.runner, "runner", "", "only jobs of the runner with this short `TOKEN`")
 	return c
 }
 
 func (a *app) stats(f statsFlags) error {
-	courses, seen, err := a.courses(f.last)
+	s, err := a.settings()
+	if err != nil {
+		return err
+	}
+	courses, seen, err := a.courses(s, f.last)
 	if err != nil {
 		return err
 	}
 	now := stages.Clock{}.Now()
 	switch {
 	case f.html != "":
-		return a.writePage(f, courses, seen, now)
+		return a.writePage(f.html, s.Tenant.Hold.Value(), courses, seen, now)
 	case f.output == jsonFormat:
 		return a.writeStatsJSON(courses, now)
 	}
@@ -94,11 +94,7 @@ func (a *app) stats(f statsFlags) error {
 
 // courses are the newest of this host, or of one runner, and the placeholders
 // that were seen since they began.
-func (a *app) courses(last int) ([]course.Course, []course.Sighting, error) {
-	s, err := a.settings()
-	if err != nil {
-		return nil, nil, err
-	}
+func (a *app) courses(s settings.Settings, last int) ([]course.Course, []course.Sighting, error) {
 	book, err := course.Look(s.State.Dir)
 	if err != nil {
 		return nil, nil, failure.Wrap(failure.Settings, err, "the state folder; run this as the runner's user")
@@ -250,24 +246,24 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%.1f %s", value, units[unit])
 }
 
-// writePage writes the page, as a whole or not at all.
-func (a *app) writePage(f statsFlags, courses []course.Course, seen []course.Sighting, now time.Time) error {
+// writePage writes the page to a file, as a whole or not at all, or to stdout.
+func (a *app) writePage(file string, hold time.Duration, courses []course.Course, seen []course.Sighting, now time.Time) error {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "this host"
 	}
 	var text bytes.Buffer
-	if err := page.Write(&text, page.Parts{Courses: courses, Seen: seen, Hold: f.hold, Host: host, Version: version(), Now: now}); err != nil {
+	if err := page.Write(&text, page.Parts{Courses: courses, Seen: seen, Hold: hold, Host: host, Version: version(), Now: now}); err != nil {
 		return failure.Wrap(failure.Internal, err, "the page")
 	}
-	if f.html == "-" {
+	if file == "-" {
 		_, err := a.stdout.Write(text.Bytes())
 		return written(err)
 	}
-	if err := replaceFile(f.html, text.Bytes()); err != nil {
-		return failure.Wrap(failure.Settings, err, "the page in %s (--html)", f.html)
+	if err := replaceFile(file, text.Bytes()); err != nil {
+		return failure.Wrap(failure.Settings, err, "the page in %s (--html)", file)
 	}
-	_, err = fmt.Fprintf(a.stdout, "Wrote %s: %d attempts at jobs. Open it in a browser.\n", f.html, len(courses))
+	_, err = fmt.Fprintf(a.stdout, "Wrote %s: %d attempts at jobs. Open it in a browser.\n", file, len(courses))
 	return written(err)
 }
 

@@ -75,13 +75,14 @@ func TestStatsPage(t *testing.T) {
 	h := withJobs(t)
 	path := filepath.Join(h.folder, "jobs.html")
 	h.write("jobs.html", "an older one")
-	got := h.stage("stats", "--html", path, "--hold", "5m")
+	h.settings["tenant.hold"] = "5m"
+	got := h.stage("stats", "--html", path)
 	h.expect(got, 0, "Wrote FOLDER/jobs.html: 2 attempts at jobs. Open it in a browser.\n", "")
 	text, err := os.ReadFile(path)
-	if err != nil || !strings.HasPrefix(string(text), "<!DOCTYPE html>") || !strings.HasSuffix(string(text), "</html>\n") {
+	if err != nil || !strings.Contains(string(text), "here 5 min (tenant.hold)") || !strings.HasPrefix(string(text), "<!DOCTYPE html>") || !strings.HasSuffix(string(text), "</html>\n") {
 		t.Fatalf("%v: %.200s", err, text)
 	}
-	if got := h.stage("stats", "--html", "-", "--hold", "5m"); got.code != 0 || !strings.HasPrefix(got.stdout, "<!DOCTYPE html>") {
+	if got := h.stage("stats", "--html", "-"); got.code != 0 || !strings.HasPrefix(got.stdout, "<!DOCTYPE html>") {
 		t.Errorf("%d: %.200s", got.code, got.stdout)
 	}
 	got = h.stage("stats", "--html", filepath.Join(h.folder, "none", "jobs.html"))
@@ -99,8 +100,6 @@ func TestStatsRefusals(t *testing.T) {
 	for want, args := range map[string][]string{
 		`--output is "xml": use table or json`:     {"--output", "xml"},
 		"--last is 0: it has to be at least 1":     {"--last", "0"},
-		"--hold is -1s: it has to be 0s or more":   {"--hold", "-1s", "--html", "-"},
-		"--hold goes with --html":                  {"--hold", "1s"},
 		"tenant-executor stats takes no arguments": {"x"},
 	} {
 		got := h.stage(append([]string{"stats"}, args...)...)

@@ -101,7 +101,7 @@ func TestSeenFromOutside(t *testing.T) {
 			t.Errorf("stats does not say %q", part)
 		}
 	}
-	page := outside(t, config, "stats", "--html", "-", "--hold", "3s")
+	page := outside(t, config, "stats", "--html", "-")
 	for _, part := range []string{"</html>", got.Jobs[0].Node, `class="bar boot"`, `class="bar run"`, `class="bar placeholder"`} {
 		if !strings.Contains(page, part) {
 			t.Errorf("the page lacks %q", part)
@@ -142,7 +142,7 @@ func TestSeenFromOutside(t *testing.T) {
 	k := startKeeper(t, policy)
 	spare := seenForAWhile(t, filepath.Join(dir, "state", "jobs", "placeholders"))
 	k.end(t)
-	if page := outside(t, config, "stats", "--html", "-", "--hold", "3s"); !strings.Contains(page, ">"+spare+"<") {
+	if page := outside(t, config, "stats", "--html", "-"); !strings.Contains(page, ">"+spare+"<") {
 		t.Errorf("node %s of the policy is not on the page", spare)
 	}
 }

@@ -64,6 +64,7 @@ func (t Tenant) check() error {
 	if t.PodsPerNode < 0 {
 		all = append(all, fmt.Errorf("tenant.pods_per_node is %d: it has to be at least 1", t.PodsPerNode))
 	}
+	all = append(all, atLeast("tenant.hold", t.Hold, 0))
 	for _, field := range []struct{ key, value string }{
 		{"tenant.node_cpu", t.NodeCPU}, {"tenant.node_memory", t.NodeMemory}, {"tenant.node_ephemeral_storage", t.NodeEphemeralStorage},
 	} {

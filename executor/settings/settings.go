@@ -47,6 +47,8 @@ type Tenant struct {
 	Ceiling     int `toml:"ceiling" default:"10" doc:"How many nodes the gateway boots at most. The runner's concurrent is best the same."`
 	PodsPerNode int `toml:"pods_per_node" example:"1" doc:"How many Pods the gateway counts for one node (SOCIALWEB_CLUSTERPROVIDER_SCALE_PODS_PER_NODE). It has to be 1 there, since job Pods do not share nodes; with another number here the driver says so as soon as a job waits in vain."`
 
+	Hold Duration `toml:"hold" default:"2m" doc:"How long the gateway keeps its nodes when nothing has run. The page of statistics counts the nodes' time by it, and doctor compares it with the runner's check_interval."`
+
 	NodeCPU              string `toml:"node_cpu" example:"4" doc:"CPU that Pods can have of the largest node. A job that asks for more fails at once. Without it, what the nodes of the last 24 hours had counts."`
 	NodeMemory           string `toml:"node_memory" example:"8Gi" doc:"As node_cpu, for memory."`
 	NodeEphemeralStorage string `toml:"node_ephemeral_storage" example:"40Gi" doc:"As node_cpu, for disk space."`

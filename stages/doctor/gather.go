@@ -296,6 +296,10 @@ func lookRunnerJobs(_ context.Context, p *patient) []Result {
 	return judgeRunnerJobs(p.runners, p.ours, p.settings.Tenant.Ceiling)
 }
 
+func lookRunnerHold(_ context.Context, p *patient) Result {
+	return judgeRunnerHold(p.runners, p.settings.Tenant.Hold.Value())
+}
+
 func lookRunnerPrepare(_ context.Context, p *patient) []Result {
 	return p.eachRunner(func(r runnerEntry) []Result { return []Result{judgeRunnerPrepare(r, p.settings.Wait)} })
 }

@@ -111,6 +111,17 @@ func judgeRunnerJobs(f runnerFile, ours []runnerEntry, ceiling int) []Result {
 	return []Result{ok("%s", text)}
 }
 
+// judgeRunnerHold judges whether nodes are still there when the next job of a
+// queue comes: the runner takes one no sooner than by its next question.
+func judgeRunnerHold(f runnerFile, hold time.Duration) Result {
+	asks := f.checkInterval()
+	text := fmt.Sprintf("nodes go %s after the last Pod (tenant.hold), and the runner asks for jobs every %s (check_interval)", hold, asks)
+	if hold <= asks {
+		return warning(text+": each job pays the boot of a node", fmt.Sprintf("have the gateway hold its nodes for longer than %s, and set tenant.hold likewise", asks))
+	}
+	return ok("%s", text)
+}
+
 func judgeRunnerPrepare(r runnerEntry, w settings.Wait) Result {
 	limit, key := r.prepareLimit()
 	sum := w.Node.Value() + w.Start.Value() + w.Reach.Value() + w.Services.Value()

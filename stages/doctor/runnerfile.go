@@ -22,6 +22,7 @@ const DefaultRunnerConfig = "/etc/gitlab-runner/config.toml"
 // (common/config.go of GitLab Runner).
 type runnerFile struct {
 	Concurrent      *int          `toml:"concurrent"`
+	CheckInterval   int           `toml:"check_interval"` // in seconds
 	ShutdownTimeout int           `toml:"shutdown_timeout"`
 	Runners         []runnerEntry `toml:"runners"`
 }
@@ -69,6 +70,7 @@ const (
 	defaultForceKill       = 10 * time.Second
 	defaultShutdownTimeout = 30 * time.Second
 	defaultConcurrent      = 1
+	defaultCheckInterval   = 3 * time.Second
 )
 
 // errNotTOML is the error for a config.toml that cannot be read. The library's
@@ -97,6 +99,14 @@ func (f runnerFile) concurrent() int {
 		return defaultConcurrent
 	}
 	return *f.Concurrent
+}
+
+// checkInterval is how often the runner asks GitLab for a job.
+func (f runnerFile) checkInterval() time.Duration {
+	if f.CheckInterval <= 0 {
+		return defaultCheckInterval
+	}
+	return time.Duration(f.CheckInterval) * time.Second
 }
 
 func (f runnerFile) shutdown() time.Duration {

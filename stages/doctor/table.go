@@ -64,6 +64,7 @@ func checks() []Check {
 		{"runner-entry", groupRunner, "Does a [[runners]] entry have the custom executor call this driver?", []string{"runner-file"}, one(lookRunnerEntry)},
 		{"runner-programs", groupRunner, "Are the programs of all four stages there, with the right arguments?", []string{"runner-entry"}, lookRunnerPrograms},
 		{"runner-jobs", groupRunner, "Do concurrent and limit fit the ceiling?", []string{"config-values", "runner-entry"}, lookRunnerJobs},
+		{"runner-hold", groupRunner, "Are nodes still there when the next job comes?", []string{"config-values", "runner-entry"}, one(lookRunnerHold)},
 		{"runner-prepare", groupRunner, "Has prepare the time that the driver's own waits take?", []string{"config-values", "runner-entry"}, lookRunnerPrepare},
 		{"runner-cancel", groupRunner, "Has a cancelled stage the time to end?", []string{"config-values", "runner-entry"}, lookRunnerCancel},
 		{"runner-cleanup", groupRunner, "Has cleanup the time to end, also when the runner shuts down?", []string{"config-values", "runner-entry"}, lookRunnerCleanup},

@@ -76,8 +76,7 @@ const pause = 30 * time.Minute
 
 // Timeline lays jobs out over time and nodes. The gateway keeps all nodes of a
 // cluster while a Pod is there, and drops all once none was there for the hold.
-// The courses do not tell the hold; with none the nodes count as gone with the
-// last Pod. Seen are the placeholders of the policies.
+// With a hold of 0 the nodes count as gone with the last Pod. Seen are the placeholders of the policies.
 func Timeline(courses []course.Course, seen []course.Sighting, hold time.Duration, now time.Time) ([]Window, Usage) {
 	lanes := lanesOf(courses, seen, hold, now)
 	usage := Usage{ByActivity: map[Activity]time.Duration{}, HoldAssumed: hold}
