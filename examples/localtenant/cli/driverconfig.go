@@ -18,6 +18,7 @@ const driverNamespace = "ci"
 // decides. The driver has a default for all else.
 type driverConfig struct {
 	Cluster    driverCluster `toml:"cluster"`
+	Tenant     driverTenant  `toml:"tenant"`
 	Kubernetes driverPods    `toml:"kubernetes"`
 }
 
@@ -28,6 +29,13 @@ type driverCluster struct {
 	CAFile             string `toml:"ca_file"`
 	CertFile           string `toml:"cert_file"`
 	KeyFile            string `toml:"key_file"`
+}
+
+// driverTenant is what the gateway has now; the driver cannot ask it.
+type driverTenant struct {
+	Ceiling     int    `toml:"ceiling"`
+	PodsPerNode int    `toml:"pods_per_node"`
+	Hold        string `toml:"hold"`
 }
 
 type driverPods struct {
@@ -42,8 +50,8 @@ func (c *common) driverConfig() *cobra.Command {
 		Use:   "driver-config",
 		Short: "Print a configuration of tenant-executor for this tenant",
 		Long: `driver-config prints a complete configuration file of tenant-executor for this
-tenant: its URL, the driver's certificate, the namespace of examples/rbac.yaml and
-images of the tenant's registry. With --discover the driver is to look the URL up
+tenant: its URL, the driver's certificate, the gateway's settings, the namespace of
+examples/rbac.yaml and images of the tenant's registry. With --discover the driver is to look the URL up
 on the kcp side, and so follows when it changes.`,
 		Example: `  localtenant driver-config > driver.toml
   tenant-executor prepare --config driver.toml --job job.json
@@ -70,7 +78,10 @@ func newDriverConfig(details *daemon.Details, discover bool) driverConfig {
 	access := func(name string) string { return filepath.Join(details.AccessDir, name) }
 	image := func(name string) string { return details.Registry.Plain + "/localtenant/" + name + ":" + images.Tag }
 	config := driverConfig{
-		Cluster:    driverCluster{CAFile: access("ca.crt"), CertFile: access("client.crt"), KeyFile: access("client.key")},
+		Cluster: driverCluster{CAFile: access("ca.crt"), CertFile: access("client.crt"), KeyFile: access("client.key")},
+		Tenant: driverTenant{
+			Ceiling: details.Gateway.Ceiling, PodsPerNode: details.Gateway.PodsPerNode, Hold: details.Gateway.Hold.Duration.String(),
+		},
 		Kubernetes: driverPods{Namespace: driverNamespace, Image: image("busybox"), HelperImage: image("helper")},
 	}
 	if discover {
