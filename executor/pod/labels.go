@@ -41,6 +41,9 @@ const (
 
 	// AnnotationOwner is the runner's process that the Pod belongs to.
 	AnnotationOwner = domain + "owner"
+	// AnnotationProject is the full path of the job's project, where no address
+	// of the job's page tells it.
+	AnnotationProject = domain + "project"
 	// AnnotationWanted is until when somebody wants a policy's placeholder,
 	// RFC 3339. It is renewed for as long as it is wanted.
 	AnnotationWanted = domain + "wanted"
@@ -83,8 +86,8 @@ type Told struct {
 
 // Tell reads the annotations of a job's Pod.
 func Tell(annotations map[string]string) Told {
-	t := Told{Name: annotations["job."+runnerDomain+"name"], URL: annotations["job."+runnerDomain+"url"]}
-	if page, err := url.Parse(t.URL); err == nil {
+	t := Told{Name: annotations["job."+runnerDomain+"name"], Project: annotations[AnnotationProject], URL: annotations["job."+runnerDomain+"url"]}
+	if page, err := url.Parse(t.URL); err == nil && t.Project == "" {
 		t.Project, _, _ = strings.Cut(strings.TrimPrefix(page.Path, "/"), "/-/jobs/")
 	}
 	return t
@@ -148,6 +151,9 @@ func (p Plan) annotations() map[string]string {
 	}
 	if p.Owner != "" {
 		annotations[AnnotationOwner] = p.Owner
+	}
+	if j.URL() == "" && j.Project.FullPath != "" {
+		annotations[AnnotationProject] = j.Project.FullPath
 	}
 	for name, value := range map[string]string{
 		AnnotationExpires: p.expires().UTC().Format(time.RFC3339),

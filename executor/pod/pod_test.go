@@ -211,6 +211,29 @@ func TestRunnerLabels(t *testing.T) {
 	}
 }
 
+// The Pod tells people whose it is, also where there is no GitLab page of it.
+func TestPodTellsItsJob(t *testing.T) {
+	page := "https://gitlab.example.com/group/sub/demo"
+	for _, test := range []struct {
+		repository, path string
+		want             pod.Told
+	}{
+		{page + ".git", "another/path", pod.Told{Name: "build: [a, b] 1/3", Project: "group/sub/demo", URL: page + "/-/jobs/4711"}},
+		{"/srv/git/demo.git", "group/sub/demo", pod.Told{Name: "build: [a, b] 1/3", Project: "group/sub/demo"}},
+		{"", "", pod.Told{Name: "build: [a, b] 1/3"}},
+	} {
+		p := plan()
+		p.Job.Git.URL, p.Job.Project.FullPath = test.repository, test.path
+		built, err := p.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := pod.Tell(built.Pod.Annotations); got != test.want {
+			t.Errorf("%q, %q: %+v, want %+v", test.repository, test.path, got, test.want)
+		}
+	}
+}
+
 func TestProtected(t *testing.T) {
 	for _, name := range []string{"pod", "job.runner.gitlab.com/pod", "project.runner.gitlab.com/id", "runner.gitlab.com/x", pod.LabelJob} {
 		if !pod.Protected(name) {
