@@ -19,7 +19,7 @@ DASHBOARD   = examples/grafana
 MODULES     = . $(LOCALTENANT) $(DASHBOARD)
 
 .DEFAULT_GOAL := build
-.PHONY: build agent deps demo test lint compiler browser unit fuzz e2e bench update release release-check vulnerabilities clean
+.PHONY: build agent deps demo test lint compiler browser people unit fuzz e2e bench update release release-check vulnerabilities clean
 
 # The driver, the job runner and the local tenant cluster, in bin/.
 build: agent
@@ -67,6 +67,11 @@ compiler:
 browser:
 	@command -v chromium >/dev/null || { apt-get update -q && apt-get install -qy --no-install-recommends chromium; } || echo "no chromium: the page of statistics is not opened"
 
+# What people have at hand who follow the documents; the end-to-end tests do.
+people:
+	@for need in kubectl:kubernetes-client jq:jq; do command -v $${need%:*} >/dev/null || \
+	{ apt-get update -q && apt-get install -qy --no-install-recommends $${need#*:}; } || exit 1; done
+
 unit: agent compiler browser
 	$(GO) test -race ./...
 	$(GO) test -count 1 -run 'Thousand|Memory' ./cmd/tenant-executor
@@ -84,7 +89,7 @@ fuzz:
 	$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package || exit 1; done; done
 
 # On the real local cluster.
-e2e: deps
+e2e: deps people
 	$(GO) test -C $(LOCALTENANT) -tags localtenant -count 1 -timeout 20m -run Real .
 	$(GO) test -c -tags e2e -o bin/e2e.test ./examples/e2e
 	cd examples/e2e && ./run.sh $(CURDIR)/bin/e2e.test

@@ -28,6 +28,14 @@ import (
 // characters, and gives the person's end of it.
 func onTerminal(t *testing.T, args ...string) (keys *os.File, seen *lockedOutput, c *exec.Cmd) {
 	t.Helper()
+	c = exec.CommandContext(limited(t, jobLimit), bed.Driver, args...)
+	c.Env = []string{"PATH=" + os.Getenv("PATH"), "TERM=xterm"}
+	keys, seen = startOnTerminal(t, c, 99, 33)
+	return keys, seen, c
+}
+
+func startOnTerminal(t *testing.T, c *exec.Cmd, width, height uint16) (keys *os.File, seen *lockedOutput) {
+	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -40,22 +48,20 @@ func onTerminal(t *testing.T, args ...string) (keys *os.File, seen *lockedOutput
 	if err != nil {
 		t.Fatal(err)
 	}
-	resize(t, keys, 99, 33)
+	resize(t, keys, width, height)
 	terminal, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer terminal.Close() //nolint:errcheck // the command has its own
-	c = exec.CommandContext(limited(t, jobLimit), bed.Driver, args...)
 	c.Stdin, c.Stdout, c.Stderr = terminal, terminal, terminal
-	c.Env = []string{"PATH=" + os.Getenv("PATH"), "TERM=xterm"}
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
 	seen = &lockedOutput{}
 	go func() { _, _ = io.Copy(seen, keys) }()
-	return keys, seen, c
+	return keys, seen
 }
 
 func resize(t *testing.T, keys *os.File, width, height uint16) {

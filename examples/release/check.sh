@@ -1,6 +1,7 @@
 #!/bin/sh
 # Checks a release that `make release` has built: that it is built again byte for
-# byte, and that its package can be installed, used, removed and purged.
+# byte, that `make update` has nothing to write in it, and that its package can be
+# installed, used, removed and purged.
 set -eu
 arch=$(dpkg --print-architecture)
 again=$(mktemp -d)
@@ -14,6 +15,11 @@ for file in bin/release/*; do
     echo "same: $file"
 done
 
+echo "== what is made from the code"
+make -s -C "$again/src" update
+git -C "$again/src" diff --exit-code --stat
+echo "make update writes what is there"
+
 echo "== the package"
 (cd bin/release && sha256sum -c SHA256SUMS)
 package=$(ls bin/release/tenant-executor_*_"$arch".deb)
@@ -25,6 +31,14 @@ if /usr/bin/tenant-executor prepare >"$again/said" 2>&1; then
     echo "prepare without a configuration passes" >&2; exit 1
 fi
 grep -q /etc/tenant-executor/config.toml "$again/said"
+if command -v systemd-analyze >/dev/null; then
+    # It says what it ignores, and ends well all the same.
+    systemd-analyze verify --man=no /lib/systemd/system/tenant-executor-warm.service 2>&1 | tee "$again/verified"
+    if grep -q tenant-executor "$again/verified"; then exit 1; fi
+    echo "systemd takes the unit"
+else
+    echo "no systemd-analyze: the unit is not verified"
+fi
 echo kept >/etc/tenant-executor/config.toml
 dpkg -r tenant-executor
 test ! -e /usr/bin/tenant-executor

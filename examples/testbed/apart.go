@@ -58,10 +58,15 @@ type call struct {
 
 // StartApart starts a runner with a token, "" for the Bed's own, for one job.
 func (b *Bed) StartApart(ctx context.Context, token string, j *job.Job) (*Apart, error) {
+	return b.StartApartWith(ctx, b.Config, token, j)
+}
+
+// StartApartWith starts such a runner with a configuration file of its own.
+func (b *Bed) StartApartWith(ctx context.Context, configFile, token string, j *job.Job) (*Apart, error) {
 	if token == "" {
 		token = runnerToken
 	}
-	text, err := json.Marshal(order{Driver: b.Driver, URL: b.url, Token: token, Config: b.Config, Dir: b.dir, Slot: int(b.slots.Add(1)), Job: j})
+	text, err := json.Marshal(order{Driver: b.Driver, URL: b.url, Token: token, Config: configFile, Dir: b.dir, Slot: int(b.slots.Add(1)), Job: j})
 	if err != nil {
 		return nil, fmt.Errorf("starting a runner: %w", err)
 	}
