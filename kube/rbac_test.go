@@ -148,9 +148,21 @@ func eachFile(t *testing.T, see func(path, text string)) {
 	}
 }
 
-var rbac = template.Must(template.New("rbac").Funcs(template.FuncMap{"join": func(list []string) string {
-	return strings.Join(list, ", ")
-}}).Parse(`# What the driver may do on a tenant cluster, and no more. Made from the
+// manifest is a template that knows the rules of a role and the driver's group.
+func manifest(text string) *template.Template {
+	join := func(list []string) string { return strings.Join(list, ", ") }
+	return template.Must(template.New("manifest").Funcs(template.FuncMap{"join": join}).Parse(text + `{{define "rules"}}rules:
+{{- range .}}
+- apiGroups: ["{{.Group}}"]
+  resources: [{{.Resource}}]
+  verbs: [{{join .Verbs}}]
+{{- end}}{{end}}{{define "subjects"}}subjects:
+- apiGroup: rbac.authorization.k8s.io
+  kind: Group
+  name: tenant-executor{{end}}`))
+}
+
+var rbac = manifest(`# What the driver may do on a tenant cluster, and no more. Made from the
 # "rbac:" markers in kube; "make update" writes it again.
 #
 # The driver's client certificate carries the group (its O field). Job Pods live
@@ -165,12 +177,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
   name: tenant-executor-jobs
-rules:
-{{- range .Namespaced}}
-- apiGroups: ["{{.Group}}"]
-  resources: [{{.Resource}}]
-  verbs: [{{join .Verbs}}]
-{{- end}}
+{{template "rules" .Namespaced}}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -181,21 +188,13 @@ roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: ClusterRole
   name: tenant-executor-jobs
-subjects:
-- apiGroup: rbac.authorization.k8s.io
-  kind: Group
-  name: tenant-executor
+{{template "subjects"}}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
   name: tenant-executor-nodes
-rules:
-{{- range .Cluster}}
-- apiGroups: ["{{.Group}}"]
-  resources: [{{.Resource}}]
-  verbs: [{{join .Verbs}}]
-{{- end}}
+{{template "rules" .Cluster}}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -205,10 +204,7 @@ roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: ClusterRole
   name: tenant-executor-nodes
-subjects:
-- apiGroup: rbac.authorization.k8s.io
-  kind: Group
-  name: tenant-executor
+{{template "subjects"}}
 ---
 # The events of nodes are in the namespace "default".
 apiVersion: rbac.authorization.k8s.io/v1
@@ -230,15 +226,10 @@ roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role
   name: tenant-executor-node-events
-subjects:
-- apiGroup: rbac.authorization.k8s.io
-  kind: Group
-  name: tenant-executor
-`))
+{{template "subjects"}}
+`)
 
-var rbacNamespace = template.Must(template.New("namespaces").Funcs(template.FuncMap{"join": func(list []string) string {
-	return strings.Join(list, ", ")
-}}).Parse(`# What namespace_per_job needs beside rbac.yaml: namespaces are made and deleted,
+var rbacNamespace = manifest(`# What namespace_per_job needs beside rbac.yaml: namespaces are made and deleted,
 # and the rights on jobs hold in all of them. The driver can then delete any
 # namespace of the cluster and read every Secret's name: give it a cluster that
 # runs jobs and nothing else. Made from the "rbac:" markers in kube; "make
@@ -247,12 +238,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
   name: tenant-executor-namespaces
-rules:
-{{- range .Namespaces}}
-- apiGroups: ["{{.Group}}"]
-  resources: [{{.Resource}}]
-  verbs: [{{join .Verbs}}]
-{{- end}}
+{{template "rules" .Namespaces}}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -262,10 +248,7 @@ roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: ClusterRole
   name: tenant-executor-namespaces
-subjects:
-- apiGroup: rbac.authorization.k8s.io
-  kind: Group
-  name: tenant-executor
+{{template "subjects"}}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -275,11 +258,8 @@ roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: ClusterRole
   name: tenant-executor-jobs
-subjects:
-- apiGroup: rbac.authorization.k8s.io
-  kind: Group
-  name: tenant-executor
-`))
+{{template "subjects"}}
+`)
 
 var rightsTable = template.Must(template.New("rights").Parse(`// Code generated from the "rbac:" markers by "make update"; DO NOT EDIT.
 
