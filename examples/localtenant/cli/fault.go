@@ -69,28 +69,8 @@ func (c *common) faultSet() *cobra.Command {
 }
 
 func (c *common) faultShow() *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
-		Use:   "show",
-		Short: "Show the faults that are still to come",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
-				return err
-			}
-			status, err := c.details(cmd)
-			if err != nil {
-				return err
-			}
-			if output == "json" {
-				return c.printJSON(status.Faults)
-			}
-			_, err = fmt.Fprintln(c.Out, faultsText(status.Faults))
-			return err
-		},
-	}
-	addOutput(cmd, &output)
-	return cmd
+	return shows(c, "show", "Show the faults that are still to come",
+		func(d *daemon.Details) faults.Settings { return d.Faults }, c.printFaults)
 }
 
 func (c *common) faultClear() *cobra.Command {
@@ -111,24 +91,12 @@ func (c *common) changeFaults(cmd *cobra.Command, change faults.Change) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(c.Out, faultsText(settings))
-	return err
+	return c.printFaults(settings)
 }
 
-// details is the status of a tenant that must run.
-func (c *common) details(cmd *cobra.Command) (*daemon.Details, error) {
-	client, err := c.client()
-	if err != nil {
-		return nil, err
-	}
-	status, err := client.Status(cmd.Context())
-	if err != nil {
-		return nil, err
-	}
-	if status.Details == nil {
-		return nil, fmt.Errorf("tenant %q %w: start it with `localtenant up --name %s`", status.Name, daemon.ErrNotRunning, status.Name)
-	}
-	return status.Details, nil
+func (c *common) printFaults(settings faults.Settings) error {
+	_, err := fmt.Fprintln(c.Out, faultsText(settings))
+	return err
 }
 
 func faultsText(settings faults.Settings) string {

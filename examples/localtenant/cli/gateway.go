@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/daemon"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/gateway"
 )
 
@@ -32,24 +33,8 @@ died silently counts as there, since nobody has noticed.`,
 }
 
 func (c *common) gatewayShow() *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
-		Use:   "show",
-		Short: "Show the gateway's settings and state",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
-				return err
-			}
-			status, err := c.details(cmd)
-			if err != nil {
-				return err
-			}
-			return c.printGateway(status.Gateway, output)
-		},
-	}
-	addOutput(cmd, &output)
-	return cmd
+	return shows(c, "show", "Show the gateway's settings and state",
+		func(d *daemon.Details) gateway.Status { return d.Gateway }, c.printGateway)
 }
 
 func (c *common) gatewaySet() *cobra.Command {
@@ -86,7 +71,7 @@ func (c *common) gatewaySet() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return c.printGateway(status, "text")
+			return c.printGateway(status)
 		},
 	}
 	flags := cmd.Flags()
@@ -98,10 +83,7 @@ func (c *common) gatewaySet() *cobra.Command {
 	return cmd
 }
 
-func (c *common) printGateway(status gateway.Status, output string) error {
-	if output == "json" {
-		return c.printJSON(status)
-	}
+func (c *common) printGateway(status gateway.Status) error {
 	_, err := fmt.Fprintln(c.Out, gatewayText(status, c.Now()))
 	return err
 }

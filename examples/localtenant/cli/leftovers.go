@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -68,24 +67,4 @@ func (c *common) printLeftovers(left sweep.Leftovers) {
 	if left.Folder != "" {
 		fmt.Fprintf(c.Out, "folder     %s\n", left.Folder)
 	}
-}
-
-func addOutput(cmd *cobra.Command, output *string) {
-	cmd.Flags().StringVarP(output, "output", "o", "text", "text or json")
-}
-
-func checkOutput(output string) error {
-	if output != "text" && output != "json" {
-		return fmt.Errorf("--output %q: use text or json", output)
-	}
-	return nil
-}
-
-func (c *common) printJSON(value any) error {
-	encoder := json.NewEncoder(c.Out)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(value); err != nil {
-		return fmt.Errorf("print as JSON: %w", err)
-	}
-	return nil
 }

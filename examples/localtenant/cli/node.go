@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/daemon"
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/node"
 )
 
 func (c *common) node() *cobra.Command {
@@ -107,30 +107,14 @@ func (c *common) nodeRemove() *cobra.Command {
 }
 
 func (c *common) nodeList() *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the nodes",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
+	return shows(c, "list", "List the nodes", func(d *daemon.Details) []node.Status { return d.Nodes },
+		func(nodes []node.Status) error {
+			if len(nodes) == 0 {
+				_, err := fmt.Fprintln(c.Out, "no nodes")
 				return err
 			}
-			status, err := c.details(cmd)
-			if err != nil {
-				return err
-			}
-			if output == "json" {
-				return json.NewEncoder(c.Out).Encode(status.Nodes)
-			}
-			if len(status.Nodes) == 0 {
-				fmt.Fprintln(c.Out, "no nodes")
-			}
-			return c.printNodes(status.Nodes)
-		},
-	}
-	addOutput(cmd, &output)
-	return cmd
+			return c.printNodes(nodes)
+		})
 }
 
 func (c *common) nodeFault(verb, done, short string) *cobra.Command {
