@@ -216,7 +216,7 @@ func ownTenant() session {
 		parts: []part{
 			blocks(readme + "#start"), prose(readme + "#start"),
 			blocks(readme + "#the-kcp-side-and-the-mount"), prose(readme + "#the-kcp-side-and-the-mount"),
-			blocks(readme + "#the-gateway"), blocks(readme + "#faults"), blocks(readme + "#end"),
+			blocks(readme + "#the-gateway"), prose(readme + "#status-as-json"), blocks(readme + "#faults"), blocks(readme + "#end"),
 		},
 		instead: []substitution{
 			{"localtenant ", "localtenant --name {tenant}-own "},
@@ -233,6 +233,7 @@ func ownTenant() session {
 			{"localtenant gateway show", "ceiling"},
 			{"localtenant gateway set --ceiling 2 --pods-per-node 1 --hold 30s --boot-time 0s", "ceiling 2, 1 Pods a node, hold 30s, boot time 0s"},
 			{"localtenant gateway set --paused", "paused"},
+			{"localtenant gateway show --output json", "{\n  \"ceiling\": 2,\n"},
 			{"localtenant node add", "one ready after"},
 			{"localtenant node list", "one"},
 			{"localtenant node cut NODE", "one: cut off"},
