@@ -8,7 +8,9 @@ package documents
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -41,20 +43,22 @@ type Document struct {
 // repository: the README files and what is in docs. What is made from code is
 // not among them.
 func All(root string) (map[string]Document, error) {
-	var paths []string
-	for _, pattern := range []string{"README.md", "docs/*.md", "examples/README.md", "examples/*/README.md"} {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			return nil, fmt.Errorf("looking for documents: %w", err)
+	names, err := fs.Glob(os.DirFS(root), "docs/*.md")
+	if err != nil {
+		return nil, fmt.Errorf("looking for documents: %w", err)
+	}
+	names = append(names, "README.md")
+	err = fs.WalkDir(os.DirFS(root), "examples", func(name string, _ fs.DirEntry, err error) error {
+		if path.Base(name) == "README.md" {
+			names = append(names, name)
 		}
-		paths = append(paths, found...)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("looking for documents: %w", err)
 	}
 	all := map[string]Document{}
-	for _, path := range paths {
-		name, err := filepath.Rel(root, path)
-		if err != nil {
-			return nil, fmt.Errorf("looking for documents: %w", err)
-		}
+	for _, name := range names {
 		if all[name], err = Read(root, name); err != nil {
 			return nil, err
 		}
