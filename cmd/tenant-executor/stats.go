@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/stages"
 	"github.com/socialweb-computer/tenant-executor/stages/course"
@@ -145,7 +146,7 @@ func (a *app) writeStats(f statsFlags, courses []course.Course, now time.Time) e
 		results = append(results, fmt.Sprintf("%d %s", r.Count, r.Name))
 	}
 	local := func(at time.Time) string { return at.In(now.Location()).Format("2006-01-02 15:04") }
-	_, _ = fmt.Fprintf(&out, "%d attempts at %d jobs, %s to %s: %s\n", s.Attempts, s.Jobs, local(s.From), local(s.To), strings.Join(results, ", "))
+	_, _ = fmt.Fprintf(&out, "%s at %s, %s to %s: %s\n", joblog.Count(s.Attempts, "attempt"), joblog.Count(s.Jobs, "job"), local(s.From), local(s.To), strings.Join(results, ", "))
 
 	var starts []stats.Spread
 	for _, start := range s.Starts {
@@ -263,7 +264,7 @@ func (a *app) writePage(file string, hold time.Duration, courses []course.Course
 	if err := replaceFile(file, text.Bytes()); err != nil {
 		return failure.Wrap(failure.Settings, err, "the page in %s (--html)", file)
 	}
-	_, err = fmt.Fprintf(a.stdout, "Wrote %s: %d attempts at jobs. Open it in a browser.\n", file, len(courses))
+	_, err = fmt.Fprintf(a.stdout, "Wrote %s: %s at jobs. Open it in a browser.\n", file, joblog.Count(len(courses), "attempt"))
 	return written(err)
 }
 

@@ -60,6 +60,14 @@ func (l Log) line(colour, text string) {
 	_, _ = io.WriteString(l.out, text+"\n")
 }
 
+// Count is a number of things as people say it: 1 node, 2 nodes.
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // Duration is a duration as people say it: in seconds, from a minute on in
 // minutes and seconds.
 func Duration(d time.Duration) string {

@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/kube/capacity"
 )
@@ -12,9 +13,9 @@ func judgeNodes(count capacity.Count, ceiling int, err error) Result {
 	case err != nil:
 		return failed(err.Error(), "look at the tenant cluster's apiserver and its log")
 	case count.Total > ceiling:
-		return warning(fmt.Sprintf("%d nodes, and tenant.ceiling is %d, so that waits are explained wrongly", count.Total, ceiling), "set tenant.ceiling to what the gateway has")
+		return warning(fmt.Sprintf("%s, and tenant.ceiling is %d, so that waits are explained wrongly", joblog.Count(count.Total, "node"), ceiling), "set tenant.ceiling to what the gateway has")
 	case count.Ready < count.Total:
-		return warning(fmt.Sprintf("%d nodes, %d of them not ready", count.Total, count.Total-count.Ready), "look at them (kubectl describe node); a node that is just booting or shutting down is well")
+		return warning(fmt.Sprintf("%s, %d of them not ready", joblog.Count(count.Total, "node"), count.Total-count.Ready), "look at them (kubectl describe node); a node that is just booting or shutting down is well")
 	case count.Total == 0:
 		return ok("none at present, up to %d; the first job waits for a boot", ceiling)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 )
 
@@ -101,7 +102,7 @@ func judgeRunnerJobs(f runnerFile, ours []runnerEntry, ceiling int) []Result {
 		jobs += r.Limit
 	}
 	jobs = min(jobs, f.concurrent())
-	text := fmt.Sprintf("up to %d jobs at once (concurrent, limit), up to %d nodes (tenant.ceiling)", jobs, ceiling)
+	text := fmt.Sprintf("up to %s at once (concurrent, limit), up to %s (tenant.ceiling)", joblog.Count(jobs, "job"), joblog.Count(ceiling, "node"))
 	switch {
 	case jobs > ceiling:
 		return []Result{warning(text+": the rest wait in prepare and use up wait.node", fmt.Sprintf("set concurrent, or limit of the runner, to %d", ceiling))}

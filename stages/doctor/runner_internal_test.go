@@ -164,7 +164,7 @@ func TestJudgeRunnerTimes(t *testing.T) {
 		"jobs":                   {jobs("", "", 10), OK, "up to 10 jobs"},
 		"too many":               {jobs("", "", 5), Warning, "to 5"},
 		"limited":                {jobs("executor =", "limit = 5\nexecutor =", 5), OK, "up to 5 jobs"},
-		"few":                    {jobs("concurrent = 10", "", 5), OK, "up to 1 jobs"},
+		"few":                    {jobs("concurrent = 10", "", 5), OK, "up to 1 job at once"},
 		"prepare":                {prepare("", ""), OK, "40m0s"},
 		"prepare, default":       {prepare("prepare_exec_timeout = 2400", ""), OK, "1h0m0s"},
 		"prepare, short":         {prepare("2400", "2220"), Warning, "above 2220 seconds"},

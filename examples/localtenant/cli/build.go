@@ -17,7 +17,7 @@ func (c *common) build() *cobra.Command {
 		Short: "Build Kubernetes and the images into the user's cache",
 		Long: `build compiles the components of Kubernetes and makes the images, and keeps both
 below XDG_CACHE_HOME (or ~/.cache) in tenant-executor/localtenant. The first time
-takes about 16 minutes on two idle cores; when everything is there it takes none.
+takes some minutes; when everything is there it takes none.
 up builds by itself what is missing.`,
 		Example: `  localtenant build
   localtenant build --source ~/src/tenant-executor/examples/localtenant`,

@@ -57,7 +57,7 @@ tells where the cluster is.
 It needs root, Debian's containerd, runc and CNI plugins (localtenant deps), and
 no network.`,
 		Example: `  localtenant deps --install       # once: Debian packages
-  localtenant build                # once: Kubernetes, about 16 minutes
+  localtenant build                # once: Kubernetes, some minutes
   localtenant up                   # a cluster with no nodes
   export KUBECONFIG=$(localtenant kubeconfig)
   localtenant driver-config > driver.toml

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/stages/course"
 	"github.com/socialweb-computer/tenant-executor/stages/stats"
 )
@@ -49,6 +50,7 @@ type view struct {
 	Summary       stats.Summary
 	Host, Version string
 	Made, Zone    string
+	Size          string // how many attempts at how many jobs
 	From, To      string
 	Cards         []card
 	Legend        []legend
@@ -119,6 +121,7 @@ func (p Parts) view() view {
 		Cards: cards(s), Legend: legends(), Usage: usageOf(used),
 	}
 	if s.Attempts > 0 {
+		v.Size = joblog.Count(s.Attempts, "attempt") + " at " + joblog.Count(s.Jobs, "job")
 		v.From, v.To = p.date(s.From), p.date(s.To)
 	}
 	v.Starts = startsOf(p.Courses)

@@ -176,7 +176,7 @@ func TestContent(t *testing.T) {
 	}
 	for _, part := range []string{
 		"6 attempts at 6 jobs, 2026-11-30 08:00 to 2026-11-30 13:01 (UTC +0000). Made 2026-11-30 14:00 on runner-1 by tenant-executor v1.",
-		"4 passed, 1 failed, 1 system failure", "A cold start costs 1 min more than", "node_lost system 1 4", "3 nodes,", "which is not known here and left out",
+		"4 passed, 1 failed, 1 system failure", "A cold start costs 1 min more than", "node_lost system 1 4", "3 nodes,", "which is none here (tenant.hold)",
 	} {
 		if !strings.Contains(all, part) {
 			t.Errorf("the page does not say %q:\n%s", part, all)
