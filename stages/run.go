@@ -39,7 +39,7 @@ func (d *Driver) Run(ctx context.Context, script []byte, stage string, out io.Wr
 	s := stream.Stage{
 		Namespace: ref.Namespace, Pod: ref.Name, Container: string(container),
 		Agent: podAgent, Folder: stagesFolder(container), Name: stageName(stage) + "-" + id,
-		Script: script, Umask: -1, Output: d.course.Count(out),
+		Script: script, Umask: -1, Apart: d.settings.Run.SeparateStderr, Output: d.course.Count(out),
 	}
 	if script == nil {
 		s.Script = []byte{}

@@ -98,22 +98,27 @@ func (h *handshake) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.heard.Write(p)
-	machine, _, whole := strings.Cut(h.heard.String(), "\n")
+	line, _, whole := strings.Cut(h.heard.String(), "\n")
 	if !whole || h.replied {
 		return len(p), nil
 	}
 	h.replied = true
+	machine, unpack, _ := strings.Cut(line, " ")
 	agent, err := carry.Agent(machine)
 	if err != nil {
 		h.err = err
 		_ = h.answer.CloseWithError(err)
 		return len(p), nil
 	}
+	program := agent.Unpacked
+	if unpack == "gzip" {
+		program = agent.Packed
+	}
 	go func() {
-		sum := sha256.Sum256(agent)
+		sum := sha256.Sum256(agent.Unpacked)
 		_, err := io.WriteString(h.answer, hex.EncodeToString(sum[:])+"\n")
 		if err == nil {
-			_, err = h.answer.Write(agent)
+			_, err = h.answer.Write(program)
 		}
 		_ = h.answer.CloseWithError(err) // nil ends the input
 	}()

@@ -180,13 +180,13 @@ func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status
 		switch frame.Kind {
 		case agent.KindAlive:
 		case agent.KindBegun:
-			if err := c.begin(int64(frame.Offset)); err != nil {
+			if err := c.begin(frame); err != nil {
 				return agent.Status{}, err
 			}
-		case agent.KindData:
+		case agent.KindData, agent.KindErrors:
 			before := c.taken
 			l.held.Store(true)
-			err := c.print(ctx, int64(frame.Offset), frame.Payload)
+			err := c.print(ctx, frame)
 			sign(alive)
 			l.held.Store(false)
 			if err != nil {
@@ -227,7 +227,11 @@ func sign(alive chan<- struct{}) {
 // errGap says that the agent does not have the output from where it is wanted.
 var errGap = errors.New("output is missing")
 
-func (c *course) begin(from int64) error {
+func (c *course) begin(frame agent.Frame) error {
+	from := int64(frame.Offset)
+	if c.stage.Apart && c.stage.Script == nil && len(frame.Payload) == 0 {
+		return ErrNotApart
+	}
 	if from != c.taken {
 		if !c.stage.Look && (c.begun || c.stage.Script != nil) {
 			return &RefusedError{Text: fmt.Sprintf("the output from byte %d to %d is gone", c.taken, from)}
@@ -243,7 +247,11 @@ func (c *course) begin(from int64) error {
 
 // print writes what is new of a frame. A frame that came before is passed
 // over; one that leaves a gap ends the connection, and the next one asks again.
-func (c *course) print(ctx context.Context, offset int64, payload []byte) error {
+func (c *course) print(ctx context.Context, frame agent.Frame) error {
+	offset, payload, stream := int64(frame.Offset), frame.Payload, agent.Stdout
+	if frame.Kind == agent.KindErrors {
+		stream = agent.Stderr
+	}
 	if !c.begun || offset > c.taken {
 		return &LostError{Err: errGap}
 	}
@@ -251,7 +259,7 @@ func (c *course) print(ctx context.Context, offset int64, payload []byte) error 
 	if known >= int64(len(payload)) {
 		return nil
 	}
-	if err := c.printer.hand(ctx, payload[known:]); err != nil {
+	if err := c.printer.hand(ctx, c.stage.writer(stream), payload[known:]); err != nil {
 		return err
 	}
 	c.taken = offset + int64(len(payload))

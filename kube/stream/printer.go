@@ -1,28 +1,36 @@
 package stream
 
-import "context"
+import (
+	"context"
+	"io"
+)
 
 // printer writes output, a piece at a time, beside whoever hands it over: a
 // reader of the output may take his time, and the connection to the stage must
 // not stand still with him. It is for one goroutine at a time.
 type printer struct {
-	write func([]byte) error
 	// done gets the end of the present piece; nil while there is none.
 	done   chan error
 	buffer []byte
 	failed error
 }
 
-// hand takes a copy of p, once the piece before it is written. Its error is
-// that of an earlier piece, or that of ctx; then p is not taken.
-func (p *printer) hand(ctx context.Context, piece []byte) error {
+// hand takes a copy of a piece that goes to out, once the piece before it is
+// written. Its error is that of an earlier piece, or that of ctx; then this one
+// is not taken.
+func (p *printer) hand(ctx context.Context, out io.Writer, piece []byte) error {
 	if err := p.flush(ctx); err != nil {
 		return err
 	}
 	p.buffer = append(p.buffer[:0], piece...)
 	done := make(chan error, 1)
 	p.done = done
-	go func() { done <- p.write(p.buffer) }()
+	go func() {
+		if _, err := out.Write(p.buffer); err != nil {
+			done <- &outputError{err}
+		}
+		close(done)
+	}()
 	return nil
 }
 

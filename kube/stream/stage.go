@@ -25,12 +25,17 @@ type Stage struct {
 	// Script is sent once. Without one the stage has to run already, or to
 	// have run.
 	Script []byte
-	// Umask and Path are those of agent.Request.
+	// Umask, Path and Apart are those of agent.Request. A stage without a Script
+	// has to have been started with Apart, or Run ends with ErrNotApart.
 	Umask int
 	Path  string
+	Apart bool
 	// Output gets the script's output. A Write that has not returned when Run
 	// has to end is left behind.
 	Output io.Writer
+	// Errors gets what was written to stderr, of a stage that keeps the streams
+	// apart; nil gives it to Output.
+	Errors io.Writer
 	// Offset is the first byte of the output that is wanted.
 	Offset int64
 	// Look only looks: what is printed here is not freed in the Pod, where the
@@ -41,6 +46,10 @@ type Stage struct {
 
 // ErrGoesOn is how Run ends, of a Stage with Now, where the stage goes on.
 var ErrGoesOn = errors.New("the stage goes on")
+
+// ErrNotApart is how Run ends, of a Stage with Apart and without a Script, where
+// the stage does not keep the streams of its output apart.
+var ErrNotApart = errors.New("the stage does not keep stdout and stderr apart")
 
 // Bounds are the limits of following a stage.
 type Bounds struct {
@@ -138,7 +147,7 @@ func (e *RefusedError) Error() string { return "the agent in the Pod: " + e.Text
 // stage's processes ended with that grace; Run still waits for the end. The
 // Status is there only if the agent has sent it.
 func (f *Follower) Run(ctx context.Context, stage Stage, stop <-chan time.Duration) (agent.Status, error) {
-	c := &course{follower: f, stage: stage, taken: stage.Offset, stop: stop, lastSeen: f.Clock.Now(), printer: newPrinter(stage.Output)}
+	c := &course{follower: f, stage: stage, taken: stage.Offset, stop: stop, lastSeen: f.Clock.Now(), printer: &printer{}}
 	status, err := c.run(ctx)
 	// What has arrived comes before whatever is said of the end.
 	if late := c.printer.flush(ctx); err == nil {
@@ -194,7 +203,7 @@ func final(err error, outage time.Duration) bool {
 	var output *outputError
 	var notStarted *NotStartedError
 	switch {
-	case errors.As(err, &vanished), errors.As(err, &refused), errors.As(err, &output):
+	case errors.As(err, &vanished), errors.As(err, &refused), errors.As(err, &output), errors.Is(err, ErrNotApart):
 		return true
 	case errors.As(err, &runtime):
 		// While a container runtime restarts, it answers all sorts of things.
@@ -208,14 +217,12 @@ func final(err error, outage time.Duration) bool {
 	return false
 }
 
-// newPrinter prints to out.
-func newPrinter(out io.Writer) *printer {
-	return &printer{write: func(p []byte) error {
-		if _, err := out.Write(p); err != nil {
-			return &outputError{err}
-		}
-		return nil
-	}}
+// writer is where output of a stream goes.
+func (s Stage) writer(stream agent.Stream) io.Writer {
+	if stream == agent.Stderr && s.Errors != nil {
+		return s.Errors
+	}
+	return s.Output
 }
 
 // outputError says that the output could not be written where it was to go.
@@ -276,6 +283,7 @@ func (c *course) request() agent.Request {
 		Silence: max(int(c.follower.Bounds.Silence/time.Second), 1),
 		Umask:   c.stage.Umask,
 		Path:    c.stage.Path,
+		Apart:   c.stage.Apart,
 		Look:    c.stage.Look,
 		Now:     c.stage.Now,
 	}

@@ -1,9 +1,10 @@
 # Readies the Pod, once a job, from its helper container: takes in the agent, and
 # sees to it that scripts find gitlab-runner.
 # usage: sh -c SETUP setup FOLDER
-# stdout: the machine, to which the agent on stdin is the answer: a line with its
-#         SHA-256, then the program; "ready" at the end, since the exit code alone
-#         may be that of a lost connection
+# stdout: the machine, and "gzip" where there is one, to which the agent on stdin is
+#         the answer: a line with its SHA-256, then the program, packed if it can be
+#         unpacked; "ready" at the end, since the exit code alone may be that of a
+#         lost connection
 # exit: 0 ready; 3 the image has neither gitlab-runner nor gitlab-runner-helper
 set -eu
 folder=$1
@@ -18,12 +19,17 @@ if ! command -v gitlab-runner >/dev/null; then
 	ln -sf "$helper" "$folder/bin/gitlab-runner"
 fi
 
-uname -m
+unpack=cat
+if command -v gzip >/dev/null; then unpack='gzip -dc'; fi
+echo "$(uname -m) ${unpack% *}"
 read -r sum
 umask 022
-cat >"$folder/podagent.new"
+$unpack >"$folder/podagent.new"
 chmod 755 "$folder/podagent.new"
-"$folder/podagent.new" verify "$sum"
+"$folder/podagent.new" verify "$sum" || {
+	echo "the agent does not run here as it was sent ($(wc -c <"$folder/podagent.new") bytes)" >&2
+	exit 1
+}
 mv "$folder/podagent.new" "$folder/podagent"
 
 # Every user of the Pod's containers makes files here; nobody else's can be

@@ -35,7 +35,8 @@ const (
 	// KindAlive says that the sender is there. Both sides send it.
 	KindAlive Kind = 'P'
 
-	// KindBegun answers KindStart: the stage runs or has run.
+	// KindBegun answers KindStart: the stage runs or has run, and its output goes
+	// on at the offset. With a payload it keeps the streams apart.
 	KindBegun Kind = 'B'
 	// KindMissing answers a KindStart without script: there is no such stage.
 	KindMissing Kind = 'N'
@@ -43,6 +44,9 @@ const (
 	KindRefused Kind = 'X'
 	// KindData is output from the offset on.
 	KindData Kind = 'D'
+	// KindErrors is output from the offset on that was written to stderr, of a
+	// stage that keeps the streams apart; KindData then is that of stdout.
+	KindErrors Kind = 'R'
 	// KindEnd is the stage's end: the payload is a Status, the offset the
 	// length of all output.
 	KindEnd Kind = 'E'

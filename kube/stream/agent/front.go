@@ -72,10 +72,18 @@ func (f *Front) Run() error {
 		return f.refuse(err)
 	}
 	from = max(from, offset)
-	if err := f.send(Frame{Kind: KindBegun, Offset: uint64(from)}); err != nil {
+	apart, err := f.folder.apart()
+	if err != nil {
+		return f.refuse(err)
+	}
+	begun := Frame{Kind: KindBegun, Offset: uint64(from)}
+	if apart {
+		begun.Payload = []byte("apart")
+	}
+	if err := f.send(begun); err != nil {
 		return err
 	}
-	return f.follow(frames, from)
+	return f.follow(frames, from, apart)
 }
 
 // ensureSupervisor starts the stage unless it has begun, and is called again
@@ -120,13 +128,13 @@ func (f *Front) written() int64 {
 }
 
 // follow sends the output as it comes, and the end.
-func (f *Front) follow(frames *Reader, offset int64) error {
+func (f *Front) follow(frames *Reader, offset int64, apart bool) error {
 	f.heard.Store(time.Now().UnixNano())
 	over := make(chan error, 2)
 	go func() { over <- f.listen(frames) }()
 	go func() { over <- f.stayAlive() }()
 	done := make(chan error, 1)
-	go func() { done <- f.sendOutput(offset) }()
+	go func() { done <- f.sendOutput(offset, f.output(apart)) }()
 	select {
 	case err := <-over:
 		return err
@@ -221,7 +229,8 @@ const (
 	longestLook  = 25 * time.Millisecond
 )
 
-func (f *Front) sendOutput(offset int64) error {
+// sendOutput sends the output from an offset on, each part by send, and the end.
+func (f *Front) sendOutput(offset int64, send func(at int64, part []byte) error) error {
 	spool := &spoolReader{folder: string(f.folder), offset: offset}
 	buffer := make([]byte, MaxPayload)
 	look := shortestLook
@@ -235,7 +244,7 @@ func (f *Front) sendOutput(offset int64) error {
 		switch {
 		case n > 0:
 			look = shortestLook
-			if err := f.send(Frame{Kind: KindData, Offset: uint64(at), Payload: buffer[:n]}); err != nil {
+			if err := send(at, buffer[:n]); err != nil {
 				return err
 			}
 		case err != nil && !errors.Is(err, io.EOF):
@@ -257,6 +266,37 @@ func (f *Front) sendOutput(offset int64) error {
 			time.Sleep(look)
 			look = min(2*look, longestLook)
 		}
+	}
+}
+
+// output gives what sends a part of the output, of a stage that keeps the
+// streams apart or does not.
+func (f *Front) output(apart bool) func(at int64, part []byte) error {
+	if !apart {
+		return func(at int64, part []byte) error {
+			return f.send(Frame{Kind: KindData, Offset: uint64(at), Payload: part})
+		}
+	}
+	marks := &markReader{folder: string(f.folder)}
+	return func(at int64, part []byte) error {
+		for len(part) > 0 {
+			stream, n, err := marks.run(at, len(part))
+			switch {
+			case f.request.Look && errors.Is(err, fs.ErrNotExist):
+				return errOvertaken // freed since the part was read
+			case err != nil:
+				return f.refuse(err)
+			}
+			kind := KindData
+			if stream == Stderr {
+				kind = KindErrors
+			}
+			if err := f.send(Frame{Kind: kind, Offset: uint64(at), Payload: part[:n]}); err != nil {
+				return err
+			}
+			at, part = at+int64(n), part[n:]
+		}
+		return nil
 	}
 }
 

@@ -26,6 +26,10 @@ type Request struct {
 	Umask int
 	// Path is a folder to add at the end of PATH, "" for none.
 	Path string
+	// Apart has stdout and stderr of the script come through a pipe each, so that
+	// they are told apart; they then come in the order in which they arrive.
+	// Through one pipe they come in the order in which they were written.
+	Apart bool
 	// Look is a session of somebody who only looks: nothing that it is sent
 	// counts as printed, so that the driver's own session misses nothing.
 	Look bool
@@ -129,6 +133,7 @@ func (r Request) Bytes() []byte {
 	rec.add("silence", strconv.Itoa(r.Silence))
 	rec.add("umask", strconv.Itoa(r.Umask))
 	rec.add("path", r.Path)
+	rec.add("apart", strconv.FormatBool(r.Apart))
 	rec.add("look", strconv.FormatBool(r.Look))
 	rec.add("now", strconv.FormatBool(r.Now))
 	return rec.bytes()
@@ -149,6 +154,7 @@ func ParseRequest(b []byte) (Request, error) {
 		Silence: int(n.get("silence")),
 		Umask:   int(n.get("umask")),
 		Path:    fields["path"],
+		Apart:   fields["apart"] == "true",
 		Look:    fields["look"] == "true",
 		Now:     fields["now"] == "true",
 	}

@@ -34,6 +34,9 @@ type spoolWriter struct {
 	acked  int64 // as last read; the file may say more by now
 	freed  int64 // everything below is deleted
 	piece  *os.File
+	// apart has the streams marked, in the present piece by marks.
+	apart bool
+	marks *markWriter
 	// pause is called while the spool is full; it says whether to go on
 	// waiting.
 	pause func() bool
@@ -42,8 +45,8 @@ type spoolWriter struct {
 // errAbandoned is the error of a write that waited for the driver in vain.
 var errAbandoned = errors.New("the wait for the driver was given up")
 
-// Write implements io.Writer. It waits while the spool is full.
-func (w *spoolWriter) Write(p []byte) (int, error) {
+// put writes output of a stream. It waits while the spool is full.
+func (w *spoolWriter) put(stream Stream, p []byte) (int, error) {
 	written := 0
 	for written < len(p) {
 		if err := w.makeRoom(); err != nil {
@@ -52,7 +55,12 @@ func (w *spoolWriter) Write(p []byte) (int, error) {
 		room := pieceSize - w.offset%pieceSize
 		part := p[written:min(int64(len(p)), int64(written)+room)]
 		if w.piece == nil {
-			if err := w.next(); err != nil {
+			if err := w.next(stream); err != nil {
+				return written, err
+			}
+		}
+		if w.marks != nil {
+			if err := w.marks.turn(stream, w.offset); err != nil {
 				return written, err
 			}
 		}
@@ -84,16 +92,26 @@ func (w *spoolWriter) makeRoom() error {
 	return nil
 }
 
-// next opens the next piece and frees those that are printed.
-func (w *spoolWriter) next() error {
+// next opens the next piece, which begins with output of the stream, and frees
+// those that are printed.
+func (w *spoolWriter) next(stream Stream) error {
+	if w.apart {
+		marks, err := newMarks(w.folder, w.offset, stream)
+		if err != nil {
+			return err
+		}
+		w.marks = marks
+	}
 	piece, err := os.OpenFile(piecePath(w.folder, w.offset), os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
 	if err != nil {
 		return err
 	}
 	w.piece = piece
 	for w.acked = readAck(w.folder); w.freed+pieceSize <= w.acked; w.freed += pieceSize {
-		if err := os.Remove(piecePath(w.folder, w.freed)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+		for _, path := range []string{piecePath(w.folder, w.freed), marksPath(w.folder, w.freed/pieceSize)} {
+			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
 		}
 	}
 	return nil
@@ -105,6 +123,10 @@ func (w *spoolWriter) close() error {
 	}
 	err := w.piece.Close()
 	w.piece = nil
+	if w.marks != nil {
+		err = errors.Join(err, w.marks.file.Close())
+		w.marks = nil
+	}
 	return err
 }
 

@@ -22,6 +22,7 @@ import (
 //	shell    the shell's process, and its session
 //	begun    made just before the shell starts: the script may have run
 //	out.N    the output, a piece a file
+//	marks.N  of which stream it is, where the streams are kept apart
 //	ack      how much of the output has been printed; there from the start
 //	stop     the grace in milliseconds, once the stage is to be ended
 //	status   how it ended
@@ -49,6 +50,16 @@ var (
 	errShort = errors.New("the script did not arrive whole")
 	errSum   = errors.New("the script did not arrive as it was sent: its checksum is wrong")
 )
+
+// apart says whether the stage keeps the streams of its output apart.
+func (s stageFolder) apart() (bool, error) {
+	b, err := os.ReadFile(s.path("request"))
+	if err != nil {
+		return false, err
+	}
+	r, err := ParseRequest(b)
+	return r.Apart, err
+}
 
 // create makes the stage's folder with the script in it, all at once: it is
 // there whole or not at all. A folder that is there already is left alone.

@@ -2,10 +2,10 @@ package agent
 
 import (
 	"errors"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -15,6 +15,8 @@ import (
 type supervisor struct {
 	folder  stageFolder
 	request Request
+	// keeping is held by whoever writes to the spool.
+	keeping sync.Mutex
 	spool   *spoolWriter
 
 	stopping atomic.Bool
@@ -41,7 +43,7 @@ func Supervise(folder string) error {
 		return err
 	}
 	v := &supervisor{folder: s, request: request, gone: make(chan struct{})}
-	v.spool = &spoolWriter{folder: folder, limit: request.Limit, pause: v.pause}
+	v.spool = &spoolWriter{folder: folder, limit: request.Limit, apart: request.Apart, pause: v.pause}
 	return v.run()
 }
 
@@ -76,12 +78,12 @@ func (v *supervisor) run() error {
 		return err
 	}
 	before := oomKills()
-	reader, shell, err := v.start()
+	outputs, shell, err := v.start()
 	if err != nil {
 		return v.end(startTrouble(err))
 	}
 	copied := make(chan error, 1)
-	go func() { copied <- v.copy(reader) }()
+	go func() { copied <- v.copyAll(outputs) }()
 	ended := make(chan syscall.WaitStatus, 1)
 	go reap(shell, ended)
 	stopped := make(chan struct{})
@@ -91,7 +93,7 @@ func (v *supervisor) run() error {
 	var troubled error
 	select {
 	case wait = <-ended:
-		troubled = v.drain(reader, copied)
+		troubled = v.drain(outputs, copied)
 	case troubled = <-copied:
 		// Either the script has closed its output, which is its right, or the
 		// output cannot be kept: then the script must not go on unseen.
@@ -113,27 +115,30 @@ func (v *supervisor) run() error {
 	if err := v.end(status); err != nil {
 		return err
 	}
-	return v.linger(reader)
+	return linger(outputs)
 }
 
-// start starts the shell with the script. Its output comes out of the pipe,
-// stdout and stderr in the order of writing.
-func (v *supervisor) start() (*os.File, int, error) {
+// start starts the shell with the script. Its output comes out of one pipe,
+// stdout and stderr in the order of writing, unless the two are to be told
+// apart: no two pipes keep the order between them.
+func (v *supervisor) start() ([]output, int, error) {
 	shell, err := findShell(os.Getenv("PATH"))
 	if err != nil {
 		return nil, 0, err
 	}
-	reader, writer, err := os.Pipe()
+	out, writer, err := openOutput(Stdout)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer writer.Close() //nolint:errcheck // the shell has its own
-	// A large pipe lets the script run on while the disk is slow. Where it
-	// may not be enlarged it stays as it is.
-	_, _, _ = syscall.Syscall(syscall.SYS_FCNTL, writer.Fd(), setPipeSize, pipeSize)
-	// The shell's end has to block like any pipe; Go's own ends do not.
-	if err := syscall.SetNonblock(int(writer.Fd()), false); err != nil {
-		return nil, 0, err
+	outputs, errorsTo := []output{out}, writer
+	if v.request.Apart {
+		errs, writer, err := openOutput(Stderr)
+		if err != nil {
+			return nil, 0, err
+		}
+		defer writer.Close() //nolint:errcheck // as above
+		outputs, errorsTo = append(outputs, errs), writer
 	}
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -145,25 +150,17 @@ func (v *supervisor) start() (*os.File, int, error) {
 	}
 	process, err := os.StartProcess(shell, []string{shell, v.folder.path("script")}, &os.ProcAttr{
 		Env:   v.environment(),
-		Files: []*os.File{null, writer, writer},
+		Files: []*os.File{null, writer, errorsTo},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
-		_ = reader.Close()
 		return nil, 0, err
 	}
 	if err := v.folder.writeNumber("shell", process.Pid); err != nil {
 		return nil, 0, errors.Join(err, process.Kill())
 	}
-	return reader, process.Pid, nil
+	return outputs, process.Pid, nil
 }
-
-// Sizes of the pipe, in bytes.
-const (
-	setPipeSize = 1031 // F_SETPIPE_SZ
-	pipeSize    = 1 << 20
-	copySize    = 256 << 10
-)
 
 // errNoShell says that the image has no shell.
 var errNoShell = errors.New("the image has neither bash nor sh on its PATH")
@@ -196,58 +193,6 @@ func startTrouble(err error) Status {
 	return Status{Exit: 127, Trouble: trouble, Detail: err.Error()}
 }
 
-// copy moves the output from the pipe into the spool until the pipe ends or
-// its deadline passes.
-func (v *supervisor) copy(reader *os.File) error {
-	buffer := make([]byte, copySize)
-	for {
-		n, err := reader.Read(buffer)
-		if n > 0 && !v.muted.Load() {
-			if _, err := v.spool.Write(buffer[:n]); err != nil {
-				if errors.Is(err, errAbandoned) {
-					continue
-				}
-				return err
-			}
-		}
-		if err != nil {
-			return nil
-		}
-	}
-}
-
-// drain takes what the shell has left in the pipe. Other processes may hold
-// the pipe open and go on writing; the stage does not wait for them.
-func (v *supervisor) drain(reader *os.File, copied <-chan error) error {
-	if err := reader.SetReadDeadline(time.Now()); err != nil {
-		return err
-	}
-	if err := <-copied; err != nil {
-		return err
-	}
-	raw, err := reader.SyscallConn()
-	if err != nil {
-		return err
-	}
-	buffer := make([]byte, copySize)
-	var failed error
-	for taken := 0; taken < 2*pipeSize && failed == nil; {
-		n := 0
-		// One try without waiting: an empty pipe ends the drain.
-		err := raw.Control(func(fd uintptr) { n, _ = syscall.Read(int(fd), buffer) })
-		if err != nil || n <= 0 {
-			break
-		}
-		taken += n
-		if !v.muted.Load() {
-			if _, err := v.spool.Write(buffer[:n]); err != nil && !errors.Is(err, errAbandoned) {
-				failed = err
-			}
-		}
-	}
-	return failed
-}
-
 // end writes the status down; from then on the stage has ended.
 func (v *supervisor) end(status Status) error {
 	if err := v.spool.close(); err != nil && status.Trouble == TroubleNone {
@@ -255,17 +200,6 @@ func (v *supervisor) end(status Status) error {
 	}
 	_ = os.Remove(v.folder.path("script")) // it holds the job's variables
 	return v.folder.finish(v.spool.offset, status)
-}
-
-// linger keeps reading for processes that the script left behind: a daemon
-// that logs to its stdout would die of a broken pipe otherwise, and
-// after_script may need it. It ends with the last of them.
-func (v *supervisor) linger(reader *os.File) error {
-	if err := reader.SetReadDeadline(time.Time{}); err != nil {
-		return err
-	}
-	_, err := io.Copy(io.Discard, reader)
-	return err
 }
 
 // stopOn ends the stage's processes when the supervisor is asked to.

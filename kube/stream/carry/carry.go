@@ -22,8 +22,16 @@ var ErrNotBuilt = errors.New(`this program was built without podagent, which run
 // machines maps what `uname -m` says to Go's name of the architecture.
 var machines = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
 
+// Program is the agent for one architecture.
+type Program struct {
+	// Packed is the program as gzip has it.
+	Packed []byte
+	// Unpacked is the program.
+	Unpacked []byte
+}
+
 // Agent is the agent for a machine, as `uname -m` names it there.
-func Agent(machine string) ([]byte, error) {
+func Agent(machine string) (*Program, error) {
 	arch, known := machines[machine]
 	if !known {
 		return nil, fmt.Errorf("the node is a %q; podagent is there for x86_64 and aarch64", machine)
@@ -39,9 +47,9 @@ func Agent(machine string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("unpacking podagent for %s: %w", arch, err)
 	}
-	agent, err := io.ReadAll(r)
+	unpacked, err := io.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("unpacking podagent for %s: %w", arch, err)
 	}
-	return agent, nil
+	return &Program{Packed: packed, Unpacked: unpacked}, nil
 }
