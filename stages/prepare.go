@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
@@ -138,7 +137,7 @@ func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull fun
 	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, n, stageContainers()...)
 	d.noteWaits(created, timing, err)
 	if err != nil {
-		return d.awaitFailure(ctx, err)
+		return d.awaitFailure(ctx, created, err)
 	}
 	d.noteNode(running.Spec.NodeName)
 	d.noteBoot(ctx, running, timing.Node)
@@ -197,84 +196,4 @@ func (d *Driver) abandon(ctx context.Context) {
 	if _, err := d.deletePods(ctx); err != nil {
 		d.log.Warn("%v", err)
 	}
-}
-
-// createFailure says why the cluster did not take the Pod.
-func (d *Driver) createFailure(err error) error {
-	var status apierrors.APIStatus
-	switch {
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
-		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
-	case apierrors.IsNotFound(err) && d.choseNamespace():
-		return d.namespaceFailure(err)
-	case apierrors.IsNotFound(err):
-		return failure.Wrap(failure.Settings, err, "namespace %s", d.settings.Kubernetes.Namespace)
-	case apierrors.IsForbidden(err) && errors.As(err, &status) && mentionsPolicy(status.Status().Message):
-		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
-	case apierrors.IsForbidden(err) && d.choseNamespace():
-		return d.namespaceFailure(err)
-	}
-	return d.requestFailure(err)
-}
-
-// mentionsPolicy tells a Pod that admission refuses from a caller without the
-// right to create Pods: both are "forbidden".
-func mentionsPolicy(message string) bool {
-	for _, word := range []string{"exceeded quota", "PodSecurity", "LimitRange", "maximum", "minimum", "admission webhook", "serviceaccount"} {
-		if strings.Contains(message, word) {
-			return true
-		}
-	}
-	return false
-}
-
-// awaitFailure says why the Pod does not run.
-func (d *Driver) awaitFailure(ctx context.Context, err error) error {
-	var timeout *pods.PhaseTimeoutError
-	var container *pods.ContainerError
-	var failed *pods.FailedError
-	var gone *pods.GoneError
-	switch {
-	case errors.As(err, &timeout) && timeout.State.Phase == pods.Unscheduled:
-		return failure.Wrap(failure.NoNode, err, "no node for the job")
-	case errors.As(err, &timeout):
-		return failure.Wrap(failure.StartTimeout, err, "the job's Pod on node %s", timeout.State.Node)
-	case errors.As(err, &container):
-		if f := d.pullFailure(ctx, container); f != nil {
-			return f
-		}
-		if f := endedEarly(container.Problem); f != nil {
-			return f
-		}
-		return containerFailure(container.Problem)
-	case errors.As(err, &failed), errors.As(err, &gone):
-		return failure.Wrap(failure.PodLost, err, "the job's Pod")
-	}
-	return d.requestFailure(err)
-}
-
-// containerFailure is the failure that a container's problem means.
-func containerFailure(p pods.Problem) error {
-	cause := map[pods.Kind]failure.Cause{
-		pods.NotStartable:  failure.ImageUnusable,
-		pods.ImagePlatform: failure.ImagePlatform,
-		pods.OutOfMemory:   failure.OutOfMemory,
-	}[p.Kind]
-	switch {
-	case cause == "":
-		return failure.New(failure.PodLost, "container %s ended by itself: %s: %s", p.Container, p.Reason, p.Message)
-	case p.Container == string(job.Helper) && p.Kind != pods.OutOfMemory:
-		cause = failure.HelperUnusable
-	case p.Container != string(job.Build) && p.Kind == pods.NotStartable:
-		cause = failure.ServiceUnusable
-	}
-	why := ""
-	if p.Kind == pods.ImagePlatform {
-		why = "the image is for other machines than the node: "
-	}
-	f := failure.New(cause, "container %s with image %s: %s%s: %s", p.Container, p.Image, why, p.Reason, p.Message)
-	if p.Kind == pods.OutOfMemory {
-		f.ExitCode = exitKilled
-	}
-	return f
 }

@@ -50,7 +50,7 @@ func (w *podWarnings) tell(ctx context.Context) {
 		return
 	}
 	for _, e := range all {
-		line := e.Reason + ": " + strings.Join(strings.Fields(e.Message), " ")
+		line := e.Reason + ": " + oneLine(e.Message)
 		if !e.Warning || w.told[line] || len(w.told) == mostWarnings ||
 			slices.Contains(repeated(), e.Reason) || strings.HasPrefix(e.Message, "Error: ") {
 			continue

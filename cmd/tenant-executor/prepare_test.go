@@ -59,8 +59,11 @@ func TestPrepareDoesNotTakeAnotherJobsName(t *testing.T) {
 func TestPrepareFailures(t *testing.T) {
 	t.Parallel()
 	const (
-		noNode  = "0/0 nodes are available: no nodes available to schedule pods"
-		missing = "failed to pull and unpack image \"registry.example.com/a:1\": not found"
+		noNode    = "0/0 nodes are available: no nodes available to schedule pods"
+		noClaim   = `0/1 nodes are available: persistentvolumeclaim "files" not found. not found`
+		lacks     = "The message names it. The operator has to provide it, in the namespace of the Pod or on the nodes, or to correct the [kubernetes] section of the driver's configuration."
+		missing   = "failed to pull and unpack image \"registry.example.com/a:1\": not found"
+		noProfile = `cannot load seccomp profile "/var/lib/kubelet/seccomp/ci.json": no such file or directory`
 	)
 	scheduled := faultserver.Scheduled(node)
 	status := faultserver.AnswerStatus
@@ -143,6 +146,29 @@ func TestPrepareFailures(t *testing.T) {
 			h.server.Fail(-1, "create", "pods", status(http.StatusForbidden, metav1.StatusReasonForbidden, `pods "x" is forbidden: exceeded quota: team, requested: pods=1, used: pods=10, limited: pods=10`))
 		}, buildCode, 0, []string{using,
 			`ERROR: the job's Pod: creating Pod ci/POD: pods "x" is forbidden: exceeded quota: team, requested: pods=1, used: pods=10, limited: pods=10`,
+			"The message is the cluster's own; a setting of the [kubernetes] section or a quota causes it."}},
+		{"runtime class that is not there", func(h *harness, _ *programs) {
+			h.server.Fail(-1, "create", "pods", status(http.StatusForbidden, metav1.StatusReasonForbidden, `pods "x" is forbidden: pod rejected: RuntimeClass "kata" not found`))
+		}, buildCode, 0, []string{using,
+			`ERROR: the job's Pod: creating Pod ci/POD: pods "x" is forbidden: pod rejected: RuntimeClass "kata" not found`,
+			"The message is the cluster's own; a setting of the [kubernetes] section or a quota causes it."}},
+		{"claim that is not there", func(h *harness, _ *programs) {
+			h.settings["wait.node"] = "1s"
+			h.server.OnCreate(faultserver.Unscheduled(noClaim))
+		}, buildCode, 1, []string{using,
+			"Waiting for a node: the Pod fits on none that is free (Unschedulable: " + noClaim + ")",
+			"ERROR: the job's Pod: the Pod was still waiting for a node after 1s: Unschedulable: " + noClaim, lacks}},
+		{"profile that the node does not have", func(h *harness, _ *programs) {
+			h.server.OnCreate(scheduled, faultserver.Waiting("build", "CreateContainerError", noProfile))
+		}, buildCode, 1, []string{using,
+			"Starting on node n1: pulling",
+			"ERROR: container build with image debian:12: CreateContainerError: " + noProfile, lacks}},
+		{"Pod that no node takes", func(h *harness, _ *programs) {
+			h.server.OnCreate(scheduled, faultserver.Change(func(p *corev1.Pod) {
+				p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "AppArmor", "Pod was rejected: Cannot enforce AppArmor: AppArmor is not enabled on the host"
+			}))
+		}, buildCode, 1, []string{using,
+			"ERROR: node n1 does not take the job's Pod: the Pod ended before it ran: AppArmor: Pod was rejected: Cannot enforce AppArmor: AppArmor is not enabled on the host",
 			"The message is the cluster's own; a setting of the [kubernetes] section or a quota causes it."}},
 		{"more than a node has", func(h *harness, _ *programs) {
 			h.settings["tenant.node_cpu"] = "2"

@@ -27,6 +27,7 @@ const (
 	ServiceUnusable Cause = "service_unusable"
 	ServiceSilent   Cause = "service_silent"
 	PodRefused      Cause = "pod_refused"
+	ClusterLacks    Cause = "cluster_lacks"
 	BuildsFolder    Cause = "builds_folder"
 	Oversized       Cause = "oversized"
 	Cancelled       Cause = "cancelled"
@@ -101,6 +102,8 @@ func Causes() []Description {
 			"Check the port and what the service last said. The operator can raise wait.services if it only needs longer."},
 		{PodRefused, Build, "The cluster does not accept the job's Pod as it is defined.",
 			"The message is the cluster's own; a setting of the [kubernetes] section or a quota causes it."},
+		{ClusterLacks, Build, "The job's Pod names something that the cluster or the node does not have: a claim, a Secret or a ConfigMap for a volume, a CSI driver, a runtime, a security profile.",
+			"The message names it. The operator has to provide it, in the namespace of the Pod or on the nodes, or to correct the [kubernetes] section of the driver's configuration."},
 		{Oversized, Build, "The job asks for more than any node of the cluster has.",
 			"Ask for less. If nodes are larger by now, the operator can say so by node_cpu, node_memory and node_ephemeral_storage in [tenant]."},
 		{BuildsFolder, Build, "The user of the build container cannot write to the folder of the builds.",

@@ -39,17 +39,18 @@ func TestParityTable(t *testing.T) {
 What becomes of each key of ` + "`[runners.kubernetes]`" + ` when a runner changes to this driver.
 ` + "`tenant-executor migrate`" + ` says it of a given config.toml.
 
-| key | here | tested by |
-|---|---|---|
+| key | here | tested by | on a real cluster |
+|---|---|---|---|
 `)
 	for _, key := range kubernetesKeys() {
 		state, carried := parity(key)
-		by := tests(key)
-		if carried && len(by) == 0 {
+		pure, real := tests(key + "|" + field(key))
+		if carried && len(pure)+len(real) == 0 {
 			t.Errorf("no test names %s", key)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", key, state, strings.Join(by, ", "))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", key, state, strings.Join(pure, ", "), strings.Join(real, ", "))
 	}
+	b.WriteString(shownTable(t, tests))
 	b.WriteString("\n## Feature flags\n\n| flag | here |\n|---|---|\n")
 	for _, row := range inherit.Flags() {
 		fmt.Fprintf(&b, "| `%s` | %s: %s |\n", row.Key, row.State, row.Note)
@@ -97,14 +98,50 @@ func parity(key string) (state string, carried bool) {
 	return "carried", true
 }
 
+// shown is what the tests on the real cluster show of volumes and profiles.
+type shown struct{ key, what string }
+
+func shownOnTheCluster() []shown {
+	return []shown{
+		{"volumes.host_path", "jobs work in it, and are told where they cannot write to it"},
+		{"volumes.pvc", "two jobs after each other share builds, caches and files; `read_only` and `sub_path`; a claim that is not there"},
+		{"volumes.config_map", "its files are at the place that a variable names"},
+		{"volumes.secret", "its files are there; a Secret that is not there"},
+		{"volumes.empty_dir", "it is in memory"},
+		{"volumes.csi", "no driver runs on these nodes: the failure that names it"},
+		{"volumes.nfs", "these nodes mount no NFS: the failure with the words of mount"},
+		{"runtime_class_name", "another handler makes the Pod, with the class's overhead and node selector; an unknown class, and a handler that the node does not have"},
+		{"app_armor_profile", "these nodes have none: the failure that says so"},
+		{"seccomp_profile", "a job under RuntimeDefault; a profile that the node does not have"},
+		{"selinux_type", "these nodes have none: the types reach the Pod, and the job runs"},
+	}
+}
+
+// shownTable is the section on volumes and profiles.
+func shownTable(t *testing.T, tests func(words string) (pure, real []string)) string {
+	var b strings.Builder
+	b.WriteString("\n## Volumes and profiles on a real cluster\n\n| key | shown | by |\n|---|---|---|\n")
+	for _, row := range shownOnTheCluster() {
+		_, real := tests(regexp.QuoteMeta(row.key))
+		if len(real) == 0 {
+			t.Errorf("no test on the real cluster names %s", row.key)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", row.key, row.what, strings.Join(real, ", "))
+	}
+	return b.String()
+}
+
 // named is a test and what stands in it.
 type named struct {
 	name, text string
 }
 
-// testsThatName finds the tests in which a key stands, as a word in their text
-// or, for the pure tests of Pods, as a field of the settings.
-func testsThatName(t *testing.T) func(key string) []string {
+// onTheCluster begins the names of tests on the real cluster.
+const onTheCluster = "e2e "
+
+// testsThatName finds the tests in which one of some words (a regular expression)
+// stands: a key or, for the pure tests of Pods, a field of the settings.
+func testsThatName(t *testing.T) func(words string) (pure, real []string) {
 	t.Helper()
 	var all []named
 	for _, folder := range []string{"executor/pod", "executor/overwrite", "executor/settings", "cmd/tenant-executor", "examples/e2e"} {
@@ -123,16 +160,20 @@ func testsThatName(t *testing.T) func(key string) []string {
 			t.Fatal(err)
 		}
 	}
-	return func(key string) []string {
-		word := regexp.MustCompile(`\b(` + key + `|` + field(key) + `)\b`)
-		var by []string
+	return func(words string) (pure, real []string) {
+		word := regexp.MustCompile(`\b(` + words + `)\b`)
 		for _, one := range all {
-			if word.MatchString(one.text) {
-				by = append(by, one.name)
+			name, isReal := strings.CutPrefix(one.name, onTheCluster)
+			// Two of them tell enough.
+			switch {
+			case !word.MatchString(one.text):
+			case isReal && len(real) < 2:
+				real = append(real, name)
+			case !isReal && len(pure) < 2:
+				pure = append(pure, one.name)
 			}
 		}
-		// Two of them tell enough.
-		return by[:min(2, len(by))]
+		return pure, real
 	}
 }
 

@@ -78,6 +78,8 @@ type State struct {
 	Phase    Phase
 	Node     string
 	Problems []Problem
+	// Misfit is whether the node has refused the Pod for what it asks for.
+	Misfit bool
 	// Over are the containers that have ended and are not needed.
 	Over []Problem
 	// Detail is why the Pod waits or ended, in the cluster's words; "" where
@@ -98,7 +100,7 @@ func StateOf(pod *corev1.Pod, needed ...string) State {
 	}
 	switch {
 	case pod.Status.Phase == corev1.PodFailed, pod.Status.Phase == corev1.PodSucceeded:
-		s.Phase = Ended
+		s.Phase, s.Misfit = Ended, misfit(pod.Status.Reason)
 		s.Detail = endReason(pod, s)
 	case pod.Spec.NodeName == "":
 		s.Phase = Unscheduled

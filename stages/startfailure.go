@@ -1,0 +1,144 @@
+package stages
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/kube/events"
+	"github.com/socialweb-computer/tenant-executor/kube/pods"
+)
+
+// createFailure says why the cluster did not take the Pod.
+func (d *Driver) createFailure(err error) error {
+	var status apierrors.APIStatus
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
+	case apierrors.IsNotFound(err) && d.choseNamespace():
+		return d.namespaceFailure(err)
+	case apierrors.IsNotFound(err):
+		return failure.Wrap(failure.Settings, err, "namespace %s", d.settings.Kubernetes.Namespace)
+	case apierrors.IsForbidden(err) && errors.As(err, &status) && mentionsPolicy(status.Status().Message):
+		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
+	case apierrors.IsForbidden(err) && d.choseNamespace():
+		return d.namespaceFailure(err)
+	}
+	return d.requestFailure(err)
+}
+
+// byAdmission is how a refusal begins that is about one object. One of the
+// caller names the kind alone: to create is a right on all of a kind
+// (apiserver/pkg/admission and endpoints/handlers/responsewriters in Kubernetes).
+var byAdmission = regexp.MustCompile(`^[a-z./]+ "[^"]+" is forbidden: `)
+
+// mentionsPolicy tells a Pod that admission refuses from a caller without the
+// right to create Pods: both are "forbidden".
+func mentionsPolicy(message string) bool {
+	for _, word := range []string{"exceeded quota", "PodSecurity", "LimitRange", "maximum", "minimum", "admission webhook", "serviceaccount"} {
+		if strings.Contains(message, word) {
+			return true
+		}
+	}
+	return byAdmission.MatchString(message) && !strings.Contains(message, "is being terminated")
+}
+
+// awaitFailure says why the Pod does not run.
+func (d *Driver) awaitFailure(ctx context.Context, created *corev1.Pod, err error) error {
+	var timeout *pods.PhaseTimeoutError
+	var container *pods.ContainerError
+	var failed *pods.FailedError
+	var gone *pods.GoneError
+	switch {
+	case errors.As(err, &timeout):
+		return d.timeoutFailure(ctx, created, timeout)
+	case errors.As(err, &container):
+		if f := d.pullFailure(ctx, container); f != nil {
+			return f
+		}
+		if f := endedEarly(container.Problem); f != nil {
+			return f
+		}
+		return containerFailure(container.Problem)
+	case errors.As(err, &failed) && failed.State.Misfit:
+		return failure.Wrap(failure.PodRefused, err, "node %s does not take the job's Pod", failed.State.Node)
+	case errors.As(err, &failed), errors.As(err, &gone):
+		return failure.Wrap(failure.PodLost, err, "the job's Pod")
+	}
+	return d.requestFailure(err)
+}
+
+// timeoutFailure is that of a Pod which waited for too long. What would be in
+// vain the next time as well is no failure of the cluster.
+func (d *Driver) timeoutFailure(ctx context.Context, created *corev1.Pod, timeout *pods.PhaseTimeoutError) error {
+	state := &timeout.State
+	switch {
+	case state.Phase == pods.Unscheduled && pods.Lacking(state.Detail):
+		return failure.Wrap(failure.ClusterLacks, timeout, "the job's Pod")
+	case state.Phase == pods.Unscheduled:
+		return failure.Wrap(failure.NoNode, timeout, "no node for the job")
+	case state.Detail == "":
+		state.Detail = d.lastTrouble(ctx, created)
+	}
+	cause := failure.StartTimeout
+	if pods.Lacking(state.Detail) {
+		cause = failure.ClusterLacks
+	}
+	return failure.Wrap(cause, timeout, "the job's Pod on node %s", state.Node)
+}
+
+// lastTrouble is why a Pod does not start whose containers have nothing to say,
+// since there are none yet: its volumes and its sandbox come first. "" is for no
+// known reason.
+func (d *Driver) lastTrouble(ctx context.Context, created *corev1.Pod) string {
+	ctx, cancel := detach(ctx, lookLimit)
+	defer cancel()
+	all, err := events.NewClient(d.cluster, lookLimit).OfPod(ctx, created)
+	if err != nil {
+		return "" // the failure itself is known
+	}
+	for _, e := range slices.Backward(all) {
+		if e.Warning && slices.Contains([]string{"FailedMount", "FailedAttachVolume", "FailedMapVolume", "FailedCreatePodSandBox"}, e.Reason) {
+			return e.Reason + ": " + oneLine(e.Message)
+		}
+	}
+	return ""
+}
+
+// oneLine is a text of the cluster on one line.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// containerFailure is the failure that a container's problem means.
+func containerFailure(p pods.Problem) error {
+	cause := map[pods.Kind]failure.Cause{
+		pods.NotStartable:  failure.ImageUnusable,
+		pods.ImagePlatform: failure.ImagePlatform,
+		pods.OutOfMemory:   failure.OutOfMemory,
+	}[p.Kind]
+	switch {
+	case cause == "":
+		return failure.New(failure.PodLost, "container %s ended by itself: %s: %s", p.Container, p.Reason, p.Message)
+	case p.Kind == pods.NotStartable && pods.Lacking(p.Message):
+		cause = failure.ClusterLacks
+	case p.Container == string(job.Helper) && p.Kind != pods.OutOfMemory:
+		cause = failure.HelperUnusable
+	case p.Container != string(job.Build) && p.Kind == pods.NotStartable:
+		cause = failure.ServiceUnusable
+	}
+	why := ""
+	if p.Kind == pods.ImagePlatform {
+		why = "the image is for other machines than the node: "
+	}
+	f := failure.New(cause, "container %s with image %s: %s%s: %s", p.Container, p.Image, why, p.Reason, p.Message)
+	if p.Kind == pods.OutOfMemory {
+		f.ExitCode = exitKilled
+	}
+	return f
+}
