@@ -87,11 +87,10 @@ func (d *Driver) timeoutFailure(ctx context.Context, created *corev1.Pod, timeou
 	case state.Detail == "":
 		state.Detail = d.lastTrouble(ctx, created)
 	}
-	cause := failure.StartTimeout
 	if pods.Lacking(state.Detail) {
-		cause = failure.ClusterLacks
+		return failure.Wrap(failure.ClusterLacks, timeout, "the job's Pod on node %s", state.Node)
 	}
-	return failure.Wrap(cause, timeout, "the job's Pod on node %s", state.Node)
+	return failure.Wrap(failure.StartTimeout, timeout, "the job's Pod on node %s", state.Node)
 }
 
 // lastTrouble is why a Pod does not start whose containers have nothing to say,

@@ -76,6 +76,17 @@ func TestServicesGetTheirVariablesFromSecrets(t *testing.T) {
 	}
 }
 
+// A Docker daemon without its rights is told before anything is made, and the
+// job has its turn: it may not use it.
+func TestDockerDaemonWithoutRights(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.play()
+	h.served(map[string]any{"name": "docker:28-dind", "alias": "docker"})
+	const note = "WARNING: Service docker-docker (container docker) starts a Docker daemon without privileges, so it will end at once in most clusters. The operator has to set kubernetes.privileged, or privileged in [kubernetes.service_container_security_context], or a kubernetes.runtime_class_name that runs daemons without it."
+	h.expect(h.stage("prepare"), 0, lines(note, using, ready), "")
+}
+
 func TestServiceThatCannotBeIsRefused(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

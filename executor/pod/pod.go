@@ -112,6 +112,7 @@ func (p Plan) Build() (Objects, error) {
 		// line: those below look at what has come out.
 		b.patch,
 		b.seal,
+		b.daemons,
 		b.protect,
 		b.house,
 	} {

@@ -37,12 +37,24 @@ func PlaceOf(name string) Place {
 	return place(name)
 }
 
-// RepositoryOf is the place of an image: its name without tag and digest.
-func RepositoryOf(image string) Place {
+// TagOf is the tag of an image, "" where its name has none.
+func TagOf(image string) string {
+	_, tag := splitTag(image)
+	return tag
+}
+
+// splitTag takes an image's name apart, without its digest.
+func splitTag(image string) (name, tag string) {
 	image, _, _ = strings.Cut(image, "@")
 	if colon := strings.LastIndex(image, ":"); colon > strings.LastIndex(image, "/") {
-		image = image[:colon]
+		return image[:colon], image[colon+1:]
 	}
+	return image, ""
+}
+
+// RepositoryOf is the place of an image: its name without tag and digest.
+func RepositoryOf(image string) Place {
+	image, _ = splitTag(image)
 	host, _, found := strings.Cut(image, "/")
 	if !found || !strings.ContainsAny(host, ".:") && !strings.EqualFold(host, "localhost") {
 		return Place(hub + "/" + image)
