@@ -26,7 +26,7 @@ func (d *Driver) Attach(ctx context.Context, stage string, out io.Writer) error 
 	if err != nil {
 		return err
 	}
-	container, name, err := d.findStage(ctx, ref, stage)
+	container, name, err := d.findStage(ctx, ref, stage, job.Build, job.Helper)
 	if err != nil {
 		return err
 	}
@@ -46,12 +46,12 @@ func (d *Driver) Attach(ctx context.Context, stage string, out io.Writer) error 
 	return d.verdict(s.Container, status)
 }
 
-// findStage looks for a stage in both containers.
-func (d *Driver) findStage(ctx context.Context, ref pods.Ref, prefix string) (job.Container, string, error) {
+// findStage looks for a stage in some containers.
+func (d *Driver) findStage(ctx context.Context, ref pods.Ref, prefix string, containers ...job.Container) (job.Container, string, error) {
 	var best *agent.Entry
 	var where job.Container
 	var seen []string
-	for _, container := range []job.Container{job.Build, job.Helper} {
+	for _, container := range containers {
 		entries, err := d.listStages(ctx, ref, container)
 		if err != nil {
 			return "", "", err

@@ -91,7 +91,7 @@ func (d *Driver) holdFailed(ctx context.Context) bool {
 // holdable says whether there is anything to look into, and nobody has kept it
 // before.
 func (d *Driver) holdable(ctx context.Context, p *corev1.Pod) bool {
-	if p.DeletionTimestamp != nil || p.Annotations[pod.AnnotationHeld] != "" || pods.StateOf(p).Phase != pods.Running || p.Status.StartTime == nil {
+	if p.DeletionTimestamp != nil || p.Annotations[pod.AnnotationHeld] != "" || stateOf(p).Phase != pods.Running || p.Status.StartTime == nil {
 		return false
 	}
 	health, err := d.nodes.Health(ctx, p.Spec.NodeName)

@@ -150,7 +150,7 @@ func (d *Driver) jobView(p *corev1.Pod, nodes []corev1.Node, all []corev1.Pod) J
 		Namespace: p.Namespace, Pod: p.Name, Runner: p.Labels[pod.LabelRunner], Node: p.Spec.NodeName,
 		Made: p.CreationTimestamp.Time, Expires: stampOf(p, pod.AnnotationExpires),
 	}
-	state := pods.StateOf(p)
+	state := stateOf(p)
 	v.Phase = map[pods.Phase]JobPhase{
 		pods.Unscheduled: JobWaiting, pods.Starting: JobStarting, pods.Running: JobRunning, pods.Ended: JobEnded,
 	}[state.Phase]
@@ -208,7 +208,7 @@ func nodeView(n *corev1.Node, carried []corev1.Pod) NodeView {
 		v.Reason = h.Reason
 	}
 	for i := range carried {
-		if p := &carried[i]; p.Spec.NodeName == n.Name && pods.StateOf(p).Phase != pods.Ended {
+		if p := &carried[i]; p.Spec.NodeName == n.Name && stateOf(p).Phase != pods.Ended {
 			v.Carries = p.Name
 		}
 	}

@@ -7,13 +7,18 @@ import (
 	"io"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
 )
 
 // LookOptions are what a person wants to see of a stage's output.
 type LookOptions struct {
-	// Stage is as for Attach.
+	// Container is where it was written: that of a stage, or a service by any
+	// of its names. "" is any of a stage.
+	Container string
+	// Stage is as for Attach. A service has none.
 	Stage string
 	// Follow goes on to the stage's end; without it there is what is there.
 	Follow bool
@@ -22,15 +27,34 @@ type LookOptions struct {
 	Tail int
 }
 
-// Look shows the output of a stage as far as the Pod still has it, and frees
+// Look shows the output of a stage, or the log of a service, as far as the Pod still has it, and frees
 // nothing of it: the driver that runs the stage misses nothing. How the stage
 // ended is said and is no failure of the look.
 func (d *Driver) Look(ctx context.Context, o LookOptions, out io.Writer) error {
-	ref, err := d.findPod(ctx)
+	if o.Container == "" {
+		ref, err := d.findPod(ctx)
+		if err != nil {
+			return err
+		}
+		return d.lookAtStage(ctx, ref, o, out, job.Build, job.Helper)
+	}
+	found, err := d.wholePod(ctx)
 	if err != nil {
 		return err
 	}
-	container, name, err := d.findStage(ctx, ref, o.Stage)
+	container, err := containerOf(found, o.Container)
+	switch {
+	case err != nil:
+		return err
+	case isStages(string(container)):
+		return d.lookAtStage(ctx, pods.RefTo(found), o, out, container)
+	}
+	return d.lookAtService(ctx, found, container, o, out)
+}
+
+// lookAtStage shows the output of a stage in one of the containers.
+func (d *Driver) lookAtStage(ctx context.Context, ref pods.Ref, o LookOptions, out io.Writer, containers ...job.Container) error {
+	container, name, err := d.findStage(ctx, ref, o.Stage, containers...)
 	if err != nil {
 		return err
 	}

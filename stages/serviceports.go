@@ -64,7 +64,7 @@ func (d *Driver) waitsInVain(ctx context.Context, ref pods.Ref, all, silent []po
 	if err != nil {
 		return nil // whether it answers tells as well
 	}
-	for _, over := range pods.StateOf(found, stageContainers()...).Over {
+	for _, over := range stateOf(found).Over {
 		for _, s := range silent {
 			if s.Container != over.Container {
 				continue

@@ -27,6 +27,9 @@ const (
 // end.
 func stageContainers() []string { return []string{string(job.Build), string(job.Helper)} }
 
+// stateOf is the state of a job's Pod: one whose services have ended runs.
+func stateOf(p *corev1.Pod) pods.State { return pods.StateOf(p, stageContainers()...) }
+
 // services are the job's services.
 func (d *Driver) services() ([]pod.Service, error) {
 	return pod.Plan{Job: d.job, Settings: d.settings.Kubernetes, Variables: d.variables}.JobServices()
@@ -87,7 +90,7 @@ func (a *attendance) look(ctx context.Context, found *corev1.Pod) {
 		return // the driver may be gone before it has told anything
 	}
 	news := false
-	for _, over := range pods.StateOf(found, stageContainers()...).Over {
+	for _, over := range stateOf(found).Over {
 		for _, s := range a.services {
 			if s.Container == over.Container && a.told.tell(s.Container) {
 				a.tell(ctx, s, over)

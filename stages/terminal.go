@@ -21,6 +21,8 @@ import (
 
 // Terminal is where a person sits, and what runs for the person.
 type Terminal struct {
+	// Container is where the command runs: build, helper, or a service by any of
+	// its names.
 	Container job.Container
 	// Command is what runs; nil for a shell in the job's folder.
 	Command []string
@@ -38,17 +40,16 @@ type Terminal struct {
 // and when the Pod or its node is lost. The end of the time for which a failed
 // job's Pod is kept is said ahead.
 func (d *Driver) Shell(ctx context.Context, t Terminal) error {
-	ref, err := d.findPod(ctx)
+	found, err := d.wholePod(ctx)
 	if err != nil {
 		return err
 	}
-	found, err := d.pods.Get(ctx, ref)
-	if err != nil {
-		return d.requestFailure(err)
+	ref := pods.RefTo(found)
+	if t.Container, err = containerOf(found, string(t.Container)); err != nil {
+		return err
 	}
-	ref = pods.RefTo(found)
-	if state := pods.StateOf(found); state.Phase != pods.Running {
-		return failure.New(failure.NoJob, "the job's Pod %s is %s%s", ref, state.Phase, because(state.Detail))
+	if err := runs(found, t.Container); err != nil {
+		return err
 	}
 	command := t.Command
 	if command == nil {
@@ -63,7 +64,7 @@ func (d *Driver) Shell(ctx context.Context, t Terminal) error {
 		return failure.New(failure.Detached, "the time for which the job's Pod %s was kept is over", ref)
 	}
 	if err != nil {
-		return d.shellFailure(ctx, running, ref, err)
+		return d.shellFailure(ctx, running, ref, t, err)
 	}
 	if code != 0 {
 		f := failure.Script(code)
@@ -73,9 +74,29 @@ func (d *Driver) Shell(ctx context.Context, t Terminal) error {
 	return nil
 }
 
+// runs says why nothing can run in a container. A service may run before the
+// rest of its Pod does.
+func runs(found *corev1.Pod, container job.Container) error {
+	name := found.Namespace + "/" + found.Name
+	if isStages(string(container)) {
+		if state := stateOf(found); state.Phase != pods.Running {
+			return failure.New(failure.NoJob, "the job's Pod %s is %s%s", name, state.Phase, because(state.Detail))
+		}
+		return nil
+	}
+	if t := ended(found, container); t != nil {
+		return failure.New(failure.NoStage, "container %s of the job's Pod %s has ended with exit code %d", container, name, t.ExitCode)
+	}
+	return begun(found, container)
+}
+
 // personCommand begins a shell where the runner has put the job's sources:
-// below the builds folder, in one of the project's name.
+// below the builds folder, in one of the project's name. That of a service
+// begins where the service does.
 func (d *Driver) personCommand(found *corev1.Pod, t Terminal) []string {
+	if !isStages(string(t.Container)) {
+		return []string{"sh", "-c", personProgram, "person", t.Kind, podFolder + "/bin"}
+	}
 	builds := d.settings.Job.BuildsDir
 	return []string{"sh", "-c", personProgram, "person", t.Kind, podFolder + "/bin",
 		path.Join(builds, pod.Tell(found.Annotations).Project), builds, "/"}
@@ -97,14 +118,19 @@ func (d *Driver) runFor(ctx context.Context, ref pods.Ref, command []string, t T
 }
 
 // shellFailure is why a person's command ended without an exit code.
-func (d *Driver) shellFailure(ctx, running context.Context, ref pods.Ref, err error) error {
+func (d *Driver) shellFailure(ctx, running context.Context, ref pods.Ref, t Terminal, err error) error {
 	var lost *failure.Failure
+	var unstartable *stream.RuntimeError
 	var broken *stream.LostError
 	switch {
 	case ctx.Err() != nil:
 		return failure.New(failure.Detached, "the connection to the command in Pod %s was given up", ref)
 	case errors.As(context.Cause(running), &lost):
 		return lost
+	case errors.As(err, &unstartable) && !isStages(string(t.Container)) && t.Command == nil:
+		return failure.Wrap(failure.NoStage, err, "container %s of the job's Pod %s has no shell (sh); a program of its image can be named behind \"--\"", t.Container, ref)
+	case errors.As(err, &unstartable) && !isStages(string(t.Container)):
+		return failure.Wrap(failure.NoStage, err, "container %s of the job's Pod %s does not run the command", t.Container, ref)
 	case errors.As(err, &broken):
 		if f := d.podFailure(ctx, ref, ""); f != nil {
 			return f

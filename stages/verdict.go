@@ -116,7 +116,7 @@ func (d *Driver) podFailure(ctx context.Context, ref pods.Ref, container string)
 // lossOf says what is the matter with a Pod in which a stage runs; nil if
 // nothing is.
 func lossOf(found *corev1.Pod, container string) error {
-	state := pods.StateOf(found, stageContainers()...)
+	state := stateOf(found)
 	name := found.Namespace + "/" + found.Name
 	for _, p := range state.Problems {
 		switch {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/stages"
 )
@@ -58,6 +59,37 @@ func (h *hand) completeJob(c *cobra.Command, args []string, begun string) ([]str
 	})
 }
 
+// completeContainer offers the containers of the job that is named, services by
+// all of their names.
+func (h *hand) completeContainer(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	h.takeJob(args)
+	if h.target.Name == "" && h.jobFile == "" {
+		return []string{string(job.Build), string(job.Helper)}, cobra.ShellCompDirectiveNoFileComp
+	}
+	return h.ask(c, func(ctx context.Context, d *stages.Driver) ([]string, error) {
+		d, err := h.ofJob(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		list, err := d.ContainerNames(ctx)
+		var all []string
+		for _, one := range list {
+			if strings.HasPrefix(one.Name, begun) {
+				all = append(all, one.Name+"\t"+one.Image)
+			}
+		}
+		return all, err
+	})
+}
+
+// ofJob is the driver for the job of a file, where that names it.
+func (h *hand) ofJob(ctx context.Context, d *stages.Driver) (*stages.Driver, error) {
+	if h.jobFile == "" {
+		return d, nil
+	}
+	return h.driver(ctx, h.voice, false)
+}
+
 // completeJobAndStage offers jobs, and the stages of the job that is named.
 func (h *hand) completeJobAndStage(c *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if len(args) == 0 && h.jobFile == "" {
@@ -68,11 +100,9 @@ func (h *hand) completeJobAndStage(c *cobra.Command, args []string, begun string
 	}
 	h.takeJob(args)
 	return h.ask(c, func(ctx context.Context, d *stages.Driver) ([]string, error) {
-		if h.jobFile != "" {
-			var err error
-			if d, err = h.driver(ctx, h.voice, false); err != nil {
-				return nil, err
-			}
+		d, err := h.ofJob(ctx, d)
+		if err != nil {
+			return nil, err
 		}
 		list, err := d.Stages(ctx)
 		var all []string

@@ -83,6 +83,12 @@ func (h *hand) fileFlag(c *cobra.Command) {
 	c.Flags().StringVar(&h.jobFile, "job", "", "in place of JOB: `FILE` with the job as GitLab sent it")
 }
 
+// containerFlag has the command be about one container of the job's Pod.
+func (h *hand) containerFlag(c *cobra.Command, name *string, usual job.Container) {
+	c.Flags().StringVarP(name, "container", "c", string(usual), "`NAME` of the container: build, helper, or a service's")
+	_ = c.RegisterFlagCompletionFunc("container", h.completeContainer)
+}
+
 // outputFlag adds --output with these formats; the first is the default.
 func (h *hand) outputFlag(c *cobra.Command, formats ...show.Format) {
 	c.Flags().StringVarP(&h.output, "output", "o", string(formats[0]), "`FORMAT` of the output: "+show.Names(formats))

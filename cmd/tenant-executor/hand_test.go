@@ -16,7 +16,14 @@ import (
 // person is a harness whose commands have none of what a runner hands over.
 func person(t *testing.T) *harness {
 	t.Helper()
+	return personWith(t, func(*harness) {})
+}
+
+// personWith is a person with a job that was changed before it was prepared.
+func personWith(t *testing.T, change func(*harness)) *harness {
+	t.Helper()
 	h := newHarness(t)
+	change(h)
 	h.play()
 	h.theJob()
 	for name := range h.env {

@@ -29,9 +29,11 @@ or after it has failed where its Pod is kept. Jobs have their Pods kept by the
 variable TENANT_EXECUTOR_DEBUG_HOLD, for at most the time that [debug] hold allows;
 the shell says until when, and again when that is near. "release" ends it before.
 
-The container is that of the job's own script, with the job's image, or "helper",
-where git, artifacts and caches are done. The job's variables are not set: they
-are in the scripts of its stages alone.
+The container is that of the job's own script, with the job's image; "helper", where
+git, artifacts and caches are done; or that of a service, by its name, an alias, or
+the name made of its image. The job's variables are not set in the first two: they
+are in the scripts of its stages alone. A service has its own, and its own folder; the
+driver brings nothing there, so its image has to have sh, or the program of COMMAND.
 
 With COMMAND that runs in place of a shell. It has a terminal where stdin and stdout
 are one. The exit code is the command's. On a terminal "~." at the beginning of a
@@ -41,6 +43,7 @@ JOB is a job's id, the name of its Pod, or NAMESPACE/POD; --job FILE names it
 otherwise.`,
 		Example: `  tenant-executor shell --config driver.toml 4711
   tenant-executor shell --config driver.toml 4711 --container helper
+  tenant-executor shell --config driver.toml 4711 --container postgres -- psql -U postgres
   tenant-executor shell --config driver.toml 4711 -- df -h /builds`,
 		Args: func(c *cobra.Command, args []string) error {
 			_, err := h.shellArgs(c, args)
@@ -53,9 +56,6 @@ otherwise.`,
 			if err != nil {
 				return err
 			}
-			if container != string(job.Build) && container != string(job.Helper) {
-				return &usageError{fmt.Errorf("--container is %q: use %s or %s", container, job.Build, job.Helper)}
-			}
 			d, err := h.driverFor(c.Context())
 			if err != nil {
 				return err
@@ -65,8 +65,7 @@ otherwise.`,
 	}
 	h.targetFlags(c)
 	h.fileFlag(c)
-	c.Flags().StringVarP(&container, "container", "c", string(job.Build), "`NAME` of the container: build or helper")
-	_ = c.RegisterFlagCompletionFunc("container", cobra.FixedCompletions([]string{string(job.Build), string(job.Helper)}, cobra.ShellCompDirectiveNoFileComp))
+	h.containerFlag(c, &container, job.Build)
 	return c
 }
 

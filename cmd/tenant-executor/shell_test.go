@@ -231,7 +231,7 @@ func TestShellRefuses(t *testing.T) {
 	}{
 		{[]string{"shell"}, "no job is named"},
 		{[]string{"shell", "8"}, "is waiting for a node"},
-		{[]string{"shell", "4711", "-c", "x"}, "use build or helper"},
+		{[]string{"shell", "4711", "-c", "x"}, `no container or service "x"; it has build, helper`},
 		{[]string{"shell", "4711", "ls"}, `a command behind "--"`},
 		{[]string{"shell", "ls"}, `"ls" is no job`},
 		{[]string{"shell", "4711", "--"}, `no command is given`},

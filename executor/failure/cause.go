@@ -111,7 +111,7 @@ func Causes() []Description {
 		{Cancelled, Build, "The runner ended the stage: the job was cancelled or ran out of time.", ""},
 		{Interrupted, System, "The runner ended config or prepare before it was done.", ""},
 		{Detached, System, "A person ended attach; the stage goes on.", ""},
-		{NoStage, Build, "A person asked for a stage that the job's Pod does not have.", ""},
+		{NoStage, Build, "A person asked for a stage, a container or a program that the job's Pod does not have.", ""},
 		{NoJob, Build, "A person asked for a job or a Pod that is not there.",
 			"List what is there with: tenant-executor ps"},
 		{Settings, System, "The driver's configuration file is missing or wrong.",

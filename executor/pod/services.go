@@ -237,7 +237,7 @@ func (b *builder) services() error {
 		// First, since of two addresses of a name the first counts.
 		b.Pod.Spec.HostAliases = append([]corev1.HostAlias{hosts}, b.Pod.Spec.HostAliases...)
 	}
-	return nil
+	return b.nameServices()
 }
 
 // service is a service's container but for its variables.
