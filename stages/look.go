@@ -25,11 +25,20 @@ type LookOptions struct {
 	// Tail is how many lines of what is there are shown, the last ones; below 0
 	// all of them.
 	Tail int
+	// Only shows one of stdout and stderr, of a stage that tells them apart; ""
+	// shows both. A service's log has both.
+	Only string
 }
 
-// Look shows the output of a stage, or the log of a service, as far as the Pod still has it, and frees
-// nothing of it: the driver that runs the stage misses nothing. How the stage
-// ended is said and is no failure of the look.
+// The streams that LookOptions can ask for.
+const (
+	OnlyStdout = "stdout"
+	OnlyStderr = "stderr"
+)
+
+// Look shows the output of a stage as far as the Pod still has it, or the log of
+// a service. It frees nothing of it: the driver that runs the stage misses
+// nothing. How the stage ended is said and is no failure of the look.
 func (d *Driver) Look(ctx context.Context, o LookOptions, out io.Writer) error {
 	if o.Container == "" {
 		ref, err := d.findPod(ctx)
@@ -65,12 +74,14 @@ func (d *Driver) lookAtStage(ctx context.Context, ref pods.Ref, o LookOptions, o
 	}
 	v := &view{driver: d, stage: stream.Stage{
 		Namespace: ref.Namespace, Pod: ref.Name, Container: string(container),
-		Agent: podAgent, Folder: stagesFolder(container), Name: name, Look: true,
-	}}
+		Agent: podAgent, Folder: stagesFolder(container), Name: name, Look: true, Apart: o.Only != "",
+	}, only: o.Only}
 	status, err := v.show(looking, o, out)
 	switch {
 	case ctx.Err() != nil:
 		return nil // a person has seen enough
+	case errors.Is(err, stream.ErrNotApart):
+		return failure.New(failure.NoStage, "stage %s does not tell stdout and stderr apart: run.separate_stderr was not set when it began", name)
 	case errors.Is(err, stream.ErrGoesOn):
 		d.log.Info("Stage %s goes on; --follow shows what comes.", name)
 		return nil
@@ -89,6 +100,8 @@ func (d *Driver) lookAtStage(ctx context.Context, ref pods.Ref, o LookOptions, o
 type view struct {
 	driver *Driver
 	stage  stream.Stage
+	// only is the stream that is wanted, "" both.
+	only string
 	// at is how much of the output was seen or is gone, in bytes.
 	at int64
 }
@@ -120,7 +133,14 @@ func (v *view) run(ctx context.Context, now bool, out io.Writer) (agent.Status, 
 		v.driver.log.Warn("%d bytes of the output of stage %s are gone from the Pod: the job log has them.", bytes, v.stage.Name)
 	}
 	s := v.stage
-	s.Offset, s.Now, s.Output = v.at, now, counter{out, &v.at}
+	stdout, stderr := out, out
+	switch v.only {
+	case OnlyStdout:
+		stderr = io.Discard
+	case OnlyStderr:
+		stdout = io.Discard
+	}
+	s.Offset, s.Now, s.Output, s.Errors = v.at, now, counter{stdout, &v.at}, counter{stderr, &v.at}
 	return f.Run(ctx, s, nil)
 }
 

@@ -17,6 +17,9 @@ import (
 // lookAtService shows what a service says: the log of its container, which its
 // node keeps.
 func (d *Driver) lookAtService(ctx context.Context, found *corev1.Pod, container job.Container, o LookOptions, out io.Writer) error {
+	if o.Only != "" {
+		return failure.New(failure.NoStage, "container %s is a service's: its log does not tell stdout and stderr apart", container)
+	}
 	if o.Stage != "" {
 		return failure.New(failure.NoStage, "container %s is a service's: it has a log and no stages, so no %q", container, o.Stage)
 	}
@@ -110,6 +113,9 @@ func (v *serviceView) again(ctx context.Context, err error) bool {
 // read shows the log from where the view is.
 func (v *serviceView) read(ctx context.Context, follow bool, out io.Writer) error {
 	return v.driver.pods.ReadLog(ctx, v.ref, string(v.container), v.place, follow, func(line pods.LogLine, next pods.LogPlace) error {
+		if line.Gap {
+			v.driver.log.Warn("%s", linesMissing)
+		}
 		if _, v.written = io.WriteString(out, line.Text+"\n"); v.written != nil {
 			return v.written
 		}

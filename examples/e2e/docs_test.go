@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/socialweb-computer/tenant-executor/examples/documents"
+	"github.com/socialweb-computer/tenant-executor/examples/localrunner/job"
 	"github.com/socialweb-computer/tenant-executor/examples/testbed"
 )
 
@@ -57,6 +58,7 @@ func TestDocumentsOfAJobThatRuns(t *testing.T) {
 	s := setScene(t, sessionOfAJob)
 	j := testbed.WithoutSources(bed.Job("echo begun", "wget -q -O /dev/null "+bed.GateURL("documents")+" || true",
 		"until [ -e /builds/go ]; do sleep 0.1; done", "echo ended"))
+	j.Services = []job.Image{service("redis", "redis")}
 	bed.Open("documents")
 	a, err := bed.StartApartWith(limited(t, jobLimit), filepath.Join(s.dir, "driver.toml"), testbed.SecondRunner, j)
 	if err != nil {

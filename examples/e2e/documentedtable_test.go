@@ -111,8 +111,9 @@ func installed() session {
 	}
 }
 
-// lookedAt has a job whose runner and driver were killed while its script runs.
-// The script prints "begun", waits until /builds/go is there, and prints "ended".
+// lookedAt has a job with the service redis, whose runner and driver were killed
+// while its script runs. The script prints "begun", waits until /builds/go is there,
+// and prints "ended".
 func lookedAt() session {
 	return session{
 		parts: []part{
@@ -133,6 +134,7 @@ func lookedAt() session {
 		types: []reaction{
 			{"tenant-executor shell 4711", "hostname; touch /builds/go; exit\n"},
 			{"tenant-executor shell JOB", "ls /builds; exit\n"},
+			{"tenant-executor shell JOB -c redis", "redis-cli ping; exit\n"},
 		},
 		says: []reaction{
 			{"tenant-executor ps", "build_script"},
@@ -140,6 +142,7 @@ func lookedAt() session {
 			{"tenant-executor shell 4711", "\njob-{job}-"},
 			{"tenant-executor logs 4711 -f", "\nended\nStage build_script-"},
 			{"tenant-executor attach 4711", "\nended\n"},
+			{"tenant-executor logs 4711 -c redis", "Ready to accept connections"},
 			{"tenant-executor reap --runner SHORT_TOKEN --dry-run", "runner gone"},
 			{"tenant-executor stats", "1 attempt at 1 job,"},
 			{"tenant-executor stats --last 20 --jobs", "\n{job} "},
@@ -149,6 +152,8 @@ func lookedAt() session {
 			{"tenant-executor events JOB", "Scheduled"},
 			{"tenant-executor logs JOB -f", "has ended well"},
 			{"tenant-executor shell JOB", "\ngo    root\n"},
+			{"tenant-executor logs JOB -c redis", "Ready to accept connections"},
+			{"tenant-executor shell JOB -c redis", "PONG\n"},
 			{"kubectl describe node", "job-{job}-"},
 			{"tenant-executor reap --runner TOKEN", "deleted"},
 		},
