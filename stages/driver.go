@@ -142,6 +142,15 @@ func requestFailure(c *cluster.Client, err error) error {
 	return failure.Wrap(cause, err, "the tenant cluster at %s", c.URL())
 }
 
+// clusterName is the tenant cluster as people call it. One that is found by its
+// name may have another address with each job.
+func (d *Driver) clusterName() string {
+	if name := d.settings.Cluster.DiscoverCluster; name != "" {
+		return name
+	}
+	return strings.TrimPrefix(d.cluster.URL(), "https://")
+}
+
 // Clock is the system's clock.
 type Clock struct{}
 

@@ -10,17 +10,22 @@ import (
 // memoryLimit says how much memory a container may use, and how the job can ask
 // for more, "" where the container has no limit of its own.
 func (d *Driver) memoryLimit(container string) string {
-	k := d.settings.Kubernetes
-	limit, most, variable := k.ServiceMemoryLimit, k.ServiceMemoryLimitMax, "KUBERNETES_SERVICE_MEMORY_LIMIT"
+	k, operators := d.settings.Kubernetes, d.asked.operators
+	limit, theirs, most, key := k.ServiceMemoryLimit, operators.ServiceMemoryLimit, k.ServiceMemoryLimitMax, "service_memory_limit"
 	switch container {
 	case string(job.Build):
-		limit, most, variable = k.MemoryLimit, k.MemoryLimitOverwriteMaxAllowed, "KUBERNETES_MEMORY_LIMIT"
+		limit, theirs, most, key = k.MemoryLimit, operators.MemoryLimit, k.MemoryLimitOverwriteMaxAllowed, "memory_limit"
 	case string(job.Helper):
-		limit, most, variable = k.HelperMemoryLimit, k.HelperMemoryLimitOverwriteMaxAllowed, "KUBERNETES_HELPER_MEMORY_LIMIT"
+		limit, theirs, most, key = k.HelperMemoryLimit, operators.HelperMemoryLimit, k.HelperMemoryLimitOverwriteMaxAllowed, "helper_memory_limit"
 	}
+	variable := "KUBERNETES_" + strings.ToUpper(key)
 	var parts []string
-	if limit != "" {
-		parts = append(parts, "its limit is "+limit)
+	switch {
+	case limit == "":
+	case limit != theirs:
+		parts = append(parts, variable+" is "+limit)
+	default:
+		parts = append(parts, key+" is "+limit)
 	}
 	if most != "" {
 		parts = append(parts, fmt.Sprintf("the job may set %s up to %s", variable, most))

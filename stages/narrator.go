@@ -153,12 +153,14 @@ func (n *narrator) starved(o capacity.Outlook, waited time.Duration) {
 
 // boots says how long nodes take to boot, as far as that is known.
 func (n *narrator) boots(waited time.Duration) string {
-	slowest := n.gateway.Slowest()
+	usual, slowest := joblog.Duration(n.gateway.Usual()), joblog.Duration(n.gateway.Slowest())
 	switch {
-	case slowest == 0:
+	case n.gateway.Slowest() == 0:
 		return ""
-	case waited > slowest:
-		return fmt.Sprintf("; this takes longer than any boot of late (%s at most)", joblog.Duration(slowest))
+	case waited > n.gateway.Slowest()*5/4: // a little more is nothing to speak of
+		return fmt.Sprintf("; this takes longer than any boot of late (%s at most)", slowest)
+	case usual == slowest:
+		return fmt.Sprintf("; boots took %s of late", usual)
 	}
-	return fmt.Sprintf("; boots took %s of late, %s at most", joblog.Duration(n.gateway.Usual()), joblog.Duration(slowest))
+	return fmt.Sprintf("; boots took %s of late, %s at most", usual, slowest)
 }

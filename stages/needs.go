@@ -50,7 +50,7 @@ func (d *Driver) checkNeeds(ctx context.Context, plan pod.Objects) error {
 		}
 		select {
 		case <-ctx.Done():
-			return failure.New(failure.Interrupted, "the runner ended prepare while it waited for %s", strings.Join(missing, ", "))
+			return d.asTheRunnerSays(failure.New(failure.Interrupted, "the runner ended prepare while it waited for %s", strings.Join(missing, ", ")))
 		case <-d.clock.After(lookPause):
 		}
 	}

@@ -33,8 +33,7 @@ func (d *Driver) Prepare(ctx context.Context) error {
 	for _, note := range objects.Notes {
 		d.log.Warn("%s", note)
 	}
-	d.log.Info("Using tenant cluster %s, namespace %s, image %s",
-		strings.TrimPrefix(d.cluster.URL(), "https://"), objects.Pod.Namespace, objects.Pod.Spec.Containers[0].Image)
+	d.log.Info("Using tenant cluster %s, namespace %s, image %s", d.clusterName(), objects.Pod.Namespace, objects.Pod.Spec.Containers[0].Image)
 	d.tellOverwrites()
 	d.noteNamespace()
 
@@ -42,7 +41,7 @@ func (d *Driver) Prepare(ctx context.Context) error {
 	err = d.makePod(ctx, plan)
 	if ctx.Err() != nil {
 		d.abandon(ctx)
-		return failure.New(failure.Interrupted, "the runner ended prepare before the Pod was ready")
+		return d.asTheRunnerSays(failure.New(failure.Interrupted, "the runner ended prepare before the Pod was ready"))
 	}
 	return err
 }

@@ -31,6 +31,9 @@ func (d *Driver) Run(ctx context.Context, script []byte, stage string, out io.Wr
 	if err != nil {
 		return err
 	}
+	if err := d.stillLost(ctx, ref); err != nil {
+		return err
+	}
 	id, err := newAttempt(nil)
 	if err != nil {
 		return err
@@ -59,6 +62,7 @@ func (d *Driver) Run(ctx context.Context, script []byte, stage string, out io.Wr
 		err = d.follow(ctx, other, s, hurry)
 	}
 	d.podWarnings(ref).tellOnLoss(ctx, err)
+	d.noteLoss(ref, err)
 	return err
 }
 
@@ -145,7 +149,7 @@ func (d *Driver) follow(ctx context.Context, ref pods.Ref, s stream.Stage, hurry
 	case ctx.Err() != nil && r.err != nil:
 		return failure.Wrap(failure.Cancelled, r.err, "the runner ended the stage; it is not known whether the script's processes have ended")
 	case ctx.Err() != nil:
-		return failure.New(failure.Cancelled, "the runner ended the stage")
+		return d.asTheRunnerSays(failure.New(failure.Cancelled, "the runner ended the stage"))
 	case r.err != nil:
 		return d.stageFailure(ctx, ref, r.err)
 	}
@@ -186,11 +190,15 @@ func (d *Driver) follower() *stream.Follower {
 			Silence: d.settings.Run.Silence.Value(),
 			Outage:  d.settings.Run.Outage.Value(),
 		},
-		Broken: func(err error) {
-			d.log.Warn("The connection to the stage is lost, trying to reach it again. The script goes on. (%v)", err)
+		Broken: func(begun bool, err error) {
+			if err = stream.Reason(err); !begun {
+				d.log.Warn("The job's Pod cannot be reached for the next stage, trying again. (%v)", err)
+				return
+			}
+			d.log.Warn("The connection to the script is lost, which does not end it; trying to reach it again. (%v)", err)
 		},
 		Restored: func(after time.Duration) {
-			d.log.Info("The stage is reached again, after %s.", joblog.Duration(after))
+			d.log.Info("Reached again, after %s. Nothing of the output is lost.", joblog.Duration(after))
 		},
 		Again: func(after time.Duration) {
 			d.course.NoteStep(func(s *course.Step) {

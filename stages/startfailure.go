@@ -3,6 +3,7 @@ package stages
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/kube/events"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
@@ -81,16 +83,16 @@ func (d *Driver) timeoutFailure(ctx context.Context, created *corev1.Pod, timeou
 	state := &timeout.State
 	switch {
 	case state.Phase == pods.Unscheduled && pods.Lacking(state.Detail):
-		return failure.Wrap(failure.ClusterLacks, timeout, "the job's Pod")
+		return failure.New(failure.ClusterLacks, "the job's Pod: %s", inVain(timeout))
 	case state.Phase == pods.Unscheduled:
-		return failure.Wrap(failure.NoNode, timeout, "no node for the job")
+		return failure.New(failure.NoNode, "no node for the job: %s", inVain(timeout))
 	case state.Detail == "":
 		state.Detail = d.lastTrouble(ctx, created)
 	}
 	if pods.Lacking(state.Detail) {
-		return failure.Wrap(failure.ClusterLacks, timeout, "the job's Pod on node %s", state.Node)
+		return failure.New(failure.ClusterLacks, "the job's Pod on node %s: %s", state.Node, inVain(timeout))
 	}
-	return failure.Wrap(failure.StartTimeout, timeout, "the job's Pod on node %s", state.Node)
+	return failure.New(failure.StartTimeout, "the job's Pod on node %s: %s", state.Node, inVain(timeout))
 }
 
 // lastTrouble is why a Pod does not start whose containers have nothing to say,
@@ -109,6 +111,11 @@ func (d *Driver) lastTrouble(ctx context.Context, created *corev1.Pod) string {
 		}
 	}
 	return ""
+}
+
+// inVain is how long a Pod waited, and for what.
+func inVain(e *pods.PhaseTimeoutError) string {
+	return fmt.Sprintf("the Pod was still %s after %s%s", e.State.Phase, joblog.Duration(e.After), because(e.State.Detail))
 }
 
 // oneLine is a text of the cluster on one line.
@@ -132,8 +139,11 @@ func containerFailure(p pods.Problem) error {
 		cause = failure.ServiceUnusable
 	}
 	why := ""
-	if p.Kind == pods.ImagePlatform {
+	switch p.Kind {
+	case pods.ImagePlatform:
 		why = "the image is for other machines than the node: "
+	case pods.OutOfMemory:
+		why = "its memory was used up: "
 	}
 	f := failure.New(cause, "container %s with image %s: %s%s: %s", p.Container, p.Image, why, p.Reason, p.Message)
 	if p.Kind == pods.OutOfMemory {

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
@@ -56,6 +57,10 @@ func (d *Driver) stageFailure(ctx context.Context, ref pods.Ref, err error) erro
 	case errors.As(err, &outage), errors.As(err, &vanished), errors.As(err, &refused):
 		if f := d.podFailure(ctx, ref, ""); f != nil {
 			return f
+		}
+		if outage != nil {
+			return failure.New(failure.ConnectionLost, "the stage in the job's Pod %s could not be reached for %s; %s: %v",
+				ref, joblog.Duration(outage.After), outage.Known(), stream.Reason(outage.Err))
 		}
 		return failure.Wrap(failure.ConnectionLost, err, "the job's Pod %s", ref)
 	}

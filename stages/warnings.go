@@ -2,7 +2,6 @@ package stages
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,8 +16,14 @@ import (
 // cluster in trouble has the same to say many times over.
 const mostWarnings = 10
 
-// repeated are warnings that say again what the wait or the error says.
-func repeated() []string { return []string{"FailedScheduling", "BackOff"} }
+// repeats says whether a warning says again what the wait or the error says.
+func repeats(e events.Event) bool {
+	switch e.Reason {
+	case "FailedScheduling", "BackOff", "NodeNotReady":
+		return true
+	}
+	return strings.HasPrefix(e.Message, "Error: ") || strings.HasPrefix(e.Message, "Failed to pull image ")
+}
 
 // podWarnings tells the reader of the job log what the cluster warns of about the
 // job's Pod, each once. A nil one, where the operator does not want it, says
@@ -51,8 +56,7 @@ func (w *podWarnings) tell(ctx context.Context) {
 	}
 	for _, e := range all {
 		line := e.Reason + ": " + oneLine(e.Message)
-		if !e.Warning || w.told[line] || len(w.told) == mostWarnings ||
-			slices.Contains(repeated(), e.Reason) || strings.HasPrefix(e.Message, "Error: ") {
+		if !e.Warning || w.told[line] || len(w.told) == mostWarnings || repeats(e) {
 			continue
 		}
 		w.told[line] = true

@@ -68,7 +68,7 @@ func run(ctx context.Context, p process) int {
 	lastWords(func() {
 		// The runner itself reports a script's exit code; a line of ours would
 		// only repeat it.
-		if f.Cause != failure.ScriptFailed {
+		if f.Cause != failure.ScriptFailed && !f.Said {
 			a.voice.Fail(f)
 		}
 		if untold != nil {

@@ -39,7 +39,7 @@ func TestStagesFindTheCluster(t *testing.T) {
 		}
 	}
 	h.refusePods(h.server)
-	h.expect(h.stage("prepare"), buildCode, lines(using, refused, quotaRemedy), "")
+	h.expect(h.stage("prepare"), buildCode, lines(strings.Replace(using, "SERVER", "acme", 1), refused, quotaRemedy), "")
 	if n := len(w.Requests()); n != 3 {
 		t.Errorf("after prepare the kcp side was asked %d times, want 3: %q", n, w.Requests())
 	}
@@ -86,9 +86,9 @@ func TestJobsRunWithoutKCP(t *testing.T) {
 	h := newHarness(t)
 	w := h.discovers()
 	h.refusePods(h.server)
-	h.expect(h.stage("prepare"), buildCode, lines(using, refused, quotaRemedy), "")
+	h.expect(h.stage("prepare"), buildCode, lines(strings.Replace(using, "SERVER", "acme", 1), refused, quotaRemedy), "")
 	w.Down()
-	h.expect(h.stage("prepare"), buildCode, lines(using, refused, quotaRemedy), "")
+	h.expect(h.stage("prepare"), buildCode, lines(strings.Replace(using, "SERVER", "acme", 1), refused, quotaRemedy), "")
 	h.expect(h.stage("cleanup"), 0, "", "")
 
 	// Where both are down, both are named.

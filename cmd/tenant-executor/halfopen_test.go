@@ -113,7 +113,7 @@ const defaultSilence = 30 * time.Second
 // outageLines are what the driver says of an outage that lasts; on a slow machine
 // this one may.
 func outageLines() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^.*(The connection to the stage is lost|The stage is reached again).*\n`)
+	return regexp.MustCompile(`(?m)^.*(The connection to the script is lost|cannot be reached for the next stage|Reached again).*\n`)
 }
 
 // A connection that is half open on both sides, to the stage and to the cluster,

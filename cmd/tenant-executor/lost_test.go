@@ -8,7 +8,10 @@ import (
 	"github.com/socialweb-computer/tenant-executor/kube/faultserver"
 )
 
-const retry = "Retry the job. If it happens again, the operator has to find who removes the Pods."
+const (
+	retry         = "Retry the job. If it happens again, the operator has to find who removes the Pods."
+	retryByItself = `Retry the job. With "retry: when: runner_system_failure" in .gitlab-ci.yml GitLab does so by itself.`
+)
 
 // waiting is a script that says "step 1" and waits for a file.
 func (h *harness) waiting(gate string) string {
@@ -41,11 +44,11 @@ func TestRunThatLosesItsPod(t *testing.T) {
 		{"keeper ended, connection silent", func(s *faultserver.Server) { s.Apply(faultserver.Terminated("build", "Error", 137)) }, silent,
 			[]string{"ERROR: the job's Pod ci/POD ended: Error (container build): exit code 137", retry}},
 		{"node gone, connection broken", func(s *faultserver.Server) { s.RemoveNode(node) }, broken,
-			[]string{"ERROR: node n1 of the job's Pod ci/POD does not exist any more", "Retry the job."}},
+			[]string{"ERROR: node n1 of the job's Pod ci/POD does not exist any more", retryByItself}},
 		{"node gone, connection silent", func(s *faultserver.Server) { s.RemoveNode(node) }, silent,
-			[]string{"ERROR: node n1 of the job's Pod ci/POD does not exist any more", "Retry the job."}},
+			[]string{"ERROR: node n1 of the job's Pod ci/POD does not exist any more", retryByItself}},
 		{"node not ready, connection silent", func(s *faultserver.Server) { s.SetNode(node, false) }, silent,
-			[]string{"ERROR: node n1 of the job's Pod ci/POD has not been ready for N s (NodeStatusUnknown: Kubelet stopped posting node status.)", "Retry the job."}},
+			[]string{"ERROR: node n1 of the job's Pod ci/POD has not been ready for N s (NodeStatusUnknown: Kubelet stopped posting node status.)", retryByItself}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -69,6 +72,47 @@ func TestRunThatLosesItsPod(t *testing.T) {
 	}
 }
 
+// The runner calls further stages although the Pod is lost. Why it is was said
+// once, and they do not wait to find it out again; once the node is back they run.
+func TestLossIsToldOnce(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		happens func(*faultserver.Server)
+		want    []string
+		mends   bool
+	}{
+		"Pod deleted": {func(s *faultserver.Server) { s.Apply(faultserver.Removed()) },
+			[]string{"ERROR: the job's Pod ci/POD was deleted while the stage ran", retry}, false},
+		"node not ready": {func(s *faultserver.Server) { s.SetNode(node, false) },
+			[]string{"ERROR: node n1 of the job's Pod ci/POD has not been ready for N s (NodeStatusUnknown: Kubelet stopped posting node status.)", retryByItself}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			h.play()
+			h.theJob()
+			h.env["TENANT_EXECUTOR_POD"] = h.server.Pods()[0].Name
+			stage := h.startRun("build_script", h.waiting("/nowhere/gate"))
+			stage.stdout.waitFor(t, "step 1\n")
+			test.happens(h.server)
+			h.expect(stage.wait(), systemCode, lines(append([]string{"step 1"}, test.want...)...), "")
+			asked := h.server.Requests().Count("create", "pods/exec")
+			for _, later := range []string{"after_script", "cleanup_file_variables"} {
+				h.expect(h.run(later, h.counted()), systemCode, lines("Not run: the job's Pod is lost, see above."), "")
+			}
+			if n := h.server.Requests().Count("create", "pods/exec"); n != asked {
+				t.Errorf("%d commands were tried in a Pod that is lost", n-asked)
+			}
+			h.expectStarts(1)
+			if test.mends {
+				h.server.SetNode(node, true)
+				h.expect(h.run("after_script", h.counted()), 0, "", "")
+				h.expectStarts(2)
+			}
+		})
+	}
+}
+
 // A container that used up its memory is the job's own failure.
 func TestRunOutOfMemory(t *testing.T) {
 	t.Parallel()
@@ -79,8 +123,8 @@ func TestRunOutOfMemory(t *testing.T) {
 	stage.stdout.waitFor(t, "step 1\n")
 	h.server.Apply(faultserver.Terminated("build", "OOMKilled", 137))
 	h.expect(stage.wait(), buildCode, lines("step 1",
-		"ERROR: container build with image debian:12: OOMKilled: exit code 137",
-		"Use less memory, or have the operator raise memory_limit in the [kubernetes] section of the driver's configuration."), "")
+		"ERROR: container build with image debian:12: its memory was used up: OOMKilled: exit code 137",
+		"Use less memory, or have the operator raise the container's limit in the [kubernetes] section of the driver's configuration."), "")
 	if code := h.exitCodeFile(); code != "137\n" {
 		t.Errorf("the runner was handed %q", code)
 	}
@@ -100,8 +144,8 @@ func TestRunThatIsNotReachedAgain(t *testing.T) {
 	got := stage.wait()
 	got.stdout = regexp.MustCompile(`for \d+s;`).ReplaceAllString(got.stdout, "for N s;")
 	h.expect(got, systemCode, lines("step 1",
-		"ERROR: the job's Pod ci/POD: the stage could not be reached for N s; when last heard of, the script was running and had written 7 bytes: "+
-			"the command did not start: connecting to SERVER: dial tcp SERVER: connect: connection refused",
+		"ERROR: the stage in the job's Pod ci/POD could not be reached for N s; when last heard of, the script was running and had written 7 bytes: "+
+			"dial tcp SERVER: connect: connection refused",
 		"Retry the job. The script may have gone on or may have ended."), "")
 	h.expectStarts(1)
 }

@@ -82,13 +82,13 @@ func TestPrepareFailures(t *testing.T) {
 			h.server.OnCreate(scheduled, faultserver.Waiting("build", "ErrImagePull", missing))
 		}, buildCode, 1, []string{using,
 			"Starting on node n1: pulling",
-			"ERROR: container build with image debian:12: the registry does not have the image: ErrImagePull: " + missing,
+			"ERROR: container build with image debian:12: the registry does not have the image: ErrImagePull: not found",
 			"Check the image's name and tag, and whether the cluster may pull it: some registries hide what a login may not see."}},
 		{"helper image not in the registry", func(h *harness, _ *programs) {
 			h.server.OnCreate(scheduled, faultserver.Waiting("helper", "ErrImagePull", missing))
 		}, buildCode, 1, []string{using,
 			"Starting on node n1: pulling",
-			"ERROR: container helper with image helper:v19.4.0: the registry does not have the image: ErrImagePull: " + missing,
+			"ERROR: container helper with image helper:v19.4.0: the registry does not have the image: ErrImagePull: not found",
 			"The operator has to set helper_image to GitLab's gitlab-runner-helper image of the runner's version."}},
 		{"image without a shell", func(h *harness, _ *programs) {
 			h.server.OnCreate(scheduled, faultserver.Waiting("build", "RunContainerError", `exec: "sh": executable file not found in $PATH`))
@@ -102,7 +102,7 @@ func TestPrepareFailures(t *testing.T) {
 			h.server.OnCreate(faultserver.Unscheduled(noNode))
 		}, systemCode, 1, []string{using,
 			"Waiting for a node: the cluster has none, one boots",
-			"ERROR: no node for the job: the Pod was still waiting for a node after 1s: Unschedulable: " + noNode,
+			"ERROR: no node for the job: the Pod was still waiting for a node after 1 s: Unschedulable: " + noNode,
 			"The tenant cluster did not boot a node, or all its nodes are busy. The operator can raise wait.node."}},
 		{"no start", func(h *harness, _ *programs) {
 			h.settings["wait.start"] = "1s"
@@ -110,7 +110,7 @@ func TestPrepareFailures(t *testing.T) {
 		}, systemCode, 1, []string{using,
 			"Starting on node n1: pulling",
 			"Starting on node n1: ErrImagePull (container build): dial tcp: i/o timeout",
-			"ERROR: the job's Pod on node n1: the Pod was still starting after 1s: ErrImagePull (container build): dial tcp: i/o timeout",
+			"ERROR: the job's Pod on node n1: the Pod was still starting after 1 s: ErrImagePull (container build): dial tcp: i/o timeout",
 			"The last message tells what it waited for. The operator can raise wait.start for slow registries."}},
 		{"not reached", func(h *harness, _ *programs) {
 			h.settings["wait.reach"] = "4s"
@@ -315,7 +315,7 @@ func TestPrepareThatIsEnded(t *testing.T) {
 				stage.stdout.waitFor(t, line)
 			}
 			stage.terminate()
-			h.expect(stage.wait(), systemCode, lines(append(test.lines, "ERROR: the runner ended prepare before the Pod was ready")...), "")
+			h.expect(stage.wait(), systemCode, lines(test.lines...), "")
 			if n := len(h.server.Pods()); n != 0 {
 				t.Errorf("%d Pods are left", n)
 			}

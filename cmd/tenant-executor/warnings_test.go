@@ -36,6 +36,8 @@ func TestWarningsOfThePod(t *testing.T) {
 				"queue":  {Type: "Warning", Reason: "FailedScheduling", Message: "0/0 nodes are available"},
 				"normal": {Type: "Normal", Reason: "Scheduled", Message: "Successfully assigned"},
 				"pull":   {Type: "Warning", Reason: "Failed", Message: "Error: ErrImagePull"},
+				"image":  {Type: "Warning", Reason: "Failed", Message: "Failed to pull image \"debian:12\": not found"},
+				"node":   {Type: "Warning", Reason: "NodeNotReady", Message: "Node is not ready"},
 			} {
 				e.ObjectMeta = metav1.ObjectMeta{Name: made.Name + "." + name, Namespace: namespace}
 				e.InvolvedObject = corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: made.Name, UID: made.UID}

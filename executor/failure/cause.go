@@ -71,7 +71,7 @@ func Causes() []Description {
 	return []Description{
 		{ScriptFailed, Build, "The job's script ended with an exit code other than 0.", ""},
 		{OutOfMemory, Build, "The container used more memory than its limit.",
-			"Use less memory, or have the operator raise memory_limit in the [kubernetes] section of the driver's configuration."},
+			"Use less memory, or have the operator raise the container's limit in the [kubernetes] section of the driver's configuration."},
 		{JobInvalid, Build, "The job asks for something that is not valid or not allowed.",
 			"Correct the job's definition in .gitlab-ci.yml."},
 		{Unsupported, Build, "The job needs something that this driver does not do.",
@@ -141,7 +141,7 @@ func Causes() []Description {
 		{PodLost, System, "The job's Pod was deleted, evicted or ended while the job needed it.",
 			"Retry the job. If it happens again, the operator has to find who removes the Pods."},
 		{NodeLost, System, "The node of the job's Pod is gone or no longer answers.",
-			"Retry the job."},
+			"Retry the job. With \"retry: when: runner_system_failure\" in .gitlab-ci.yml GitLab does so by itself."},
 		{ConnectionLost, System, "The stage could not be reached again, so its result is not known.",
 			"Retry the job. The script may have gone on or may have ended."},
 		{StageLost, System, "The program that watches over the script in the Pod was killed, and the script with it.",

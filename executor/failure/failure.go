@@ -38,6 +38,9 @@ type Failure struct {
 	ExitCode int
 	// Err is what led to it, nil where there is no other error.
 	Err error
+	// Said is whether the reader of the job log hears of it anyway: an earlier
+	// stage has said it, or the runner does.
+	Said bool
 }
 
 // New is a failure with a message of its own.

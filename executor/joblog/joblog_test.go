@@ -19,7 +19,7 @@ func TestLines(t *testing.T) {
 	want := "Pod job-1 runs\n" +
 		"\033[0;33mWARNING: the cluster does not answer\033[0;m\n" +
 		"\033[31;1mERROR: the script ended with exit code 3\033[0;m\n" +
-		"\033[31;1mERROR: node n1 is gone\033[0;m\nRetry the job.\n"
+		"\033[31;1mERROR: node n1 is gone\033[0;m\nRetry the job. With \"retry: when: runner_system_failure\" in .gitlab-ci.yml GitLab does so by itself.\n"
 	if out.String() != want {
 		t.Errorf("log\n%q\nwant\n%q", out.String(), want)
 	}

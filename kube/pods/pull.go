@@ -1,6 +1,9 @@
 package pods
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // pulling says whether the kubelet gives this reason for an image that it has
 // not got (pkg/kubelet/images/types.go in Kubernetes).
@@ -69,6 +72,25 @@ func pullKind(reason, message string) Kind {
 // otherMachine says whether a container does not start because its program is
 // made for another kind of machine.
 func otherMachine(message string) bool { return strings.Contains(message, "exec format error") }
+
+// wrapping is what containerd and the kubelet put before the reason of a failed
+// pull: each of them names the image again.
+func wrapping() *regexp.Regexp {
+	return regexp.MustCompile(`rpc error: code = \w+ desc = |failed to (?:pull and unpack image|resolve image|resolve reference) "([^"]*)": `)
+}
+
+// pullReason is the reason alone of a message by which a pull ends. Whoever reads
+// it knows the image.
+func pullReason(message string) string {
+	around := wrapping()
+	reason := around.ReplaceAllString(message, "")
+	for _, named := range around.FindAllStringSubmatch(message, -1) {
+		if name := named[1]; name != "" {
+			reason = strings.ReplaceAll(reason, name+": ", "")
+		}
+	}
+	return reason
+}
 
 // MayPullOtherwise says whether the problem is that an image is not there, so
 // that another pull policy may help. No policy helps a name that is none.

@@ -14,7 +14,14 @@ func (s State) final() *Problem {
 }
 
 // Words are the kubelet's words for the problem.
-func (p Problem) Words() string { return joinReason(p.Reason, p.Message) }
+func (p Problem) Words() string { return p.words(p.Reason) }
+
+func (p Problem) words(reason string) string {
+	if pulling(p.Reason) {
+		return joinReason(reason, pullReason(p.Message))
+	}
+	return joinReason(reason, p.Message)
+}
 
 // pulls keeps since when pulls have failed. Its error is that of one that has
 // failed for as long as it may.

@@ -69,6 +69,16 @@ func (e *NotStartedError) Error() string { return "the command did not start: " 
 // Unwrap is what the cluster answered.
 func (e *NotStartedError) Unwrap() error { return e.Err }
 
+// Reason is what keeps a stage from being reached. That the command which was to
+// reach it did not start says nothing of the stage.
+func Reason(err error) error {
+	var notStarted *NotStartedError
+	if errors.As(err, &notStarted) {
+		return notStarted.Err
+	}
+	return err
+}
+
 // LostError says that the connection went away before the command's status
 // arrived. The command may have ended or may go on.
 type LostError struct{ Err error }
@@ -138,7 +148,7 @@ func (r *Runner) connect(ctx context.Context, c Command) (httpstream.Connection,
 		func() (httpstream.Connection, error) { return r.dial(limited, c) },
 		func(late httpstream.Connection) { _ = late.Close() })
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("the server did not answer within %s: %w", connectLimit, err)
+		err = fmt.Errorf("the server did not answer within %d s: %w", int(connectLimit.Seconds()), err)
 		if r.over == WebSocket {
 			err = &LostError{Err: err} // the command may have started
 		}

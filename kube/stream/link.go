@@ -41,7 +41,9 @@ type link struct {
 // silenceError says that the other side gave no sign of life.
 type silenceError struct{ after time.Duration }
 
-func (e *silenceError) Error() string { return fmt.Sprintf("no sign of life for %s", e.after) }
+func (e *silenceError) Error() string {
+	return fmt.Sprintf("no sign of life for %d s", int(e.after.Seconds()))
+}
 
 // Acknowledgements are sent after so many bytes.
 const ackEvery = 256 << 10

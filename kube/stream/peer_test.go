@@ -124,7 +124,7 @@ func (c *course) follower() *stream.Follower {
 	return &stream.Follower{
 		Runner: c.runner, Clock: c.clock,
 		Bounds:   stream.Bounds{Spool: 64 << 20, Silence: silence, Outage: outage},
-		Broken:   func(error) { note("broken") },
+		Broken:   func(bool, error) { note("broken") },
 		Restored: func(time.Duration) { note("restored") },
 	}
 }

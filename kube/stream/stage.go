@@ -74,8 +74,8 @@ type Follower struct {
 	Bounds Bounds
 	Clock  Clock
 	// Broken hears of an outage once it has lasted noticeAfter, Restored of
-	// its end.
-	Broken   func(err error)
+	// its end. Begun is whether the stage is known to have begun.
+	Broken   func(begun bool, err error)
 	Restored func(after time.Duration)
 	// Freed hears how many bytes of the output are passed over, since they are
 	// not there any more, of a Stage without a Script; nil for nobody.
@@ -106,11 +106,15 @@ type OutageError struct {
 
 // Error says what is known of the stage.
 func (e *OutageError) Error() string {
-	state := "it is not known whether the script has begun"
-	if e.Begun {
-		state = fmt.Sprintf("when last heard of, the script was running and had written %d bytes", e.Arrived)
+	return fmt.Sprintf("the stage could not be reached for %s; %s: %v", e.After.Round(time.Second), e.Known(), e.Err)
+}
+
+// Known is what is known of the stage.
+func (e *OutageError) Known() string {
+	if !e.Begun {
+		return "it is not known whether the script has begun"
 	}
-	return fmt.Sprintf("the stage could not be reached for %s; %s: %v", e.After.Round(time.Second), state, e.Err)
+	return fmt.Sprintf("when last heard of, the script was running and had written %d bytes", e.Arrived)
 }
 
 // Unwrap is the error of the last try.
@@ -256,7 +260,7 @@ func (c *course) broken(err error) {
 	// While nobody reads there is nobody to tell.
 	if !c.said && c.follower.Clock.Now().Sub(c.lastSeen) >= noticeAfter && c.printer.idle() {
 		c.said = true
-		c.follower.Broken(err)
+		c.follower.Broken(c.begun, err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -97,10 +98,10 @@ func upgrade(client *http.Client, upgrader httpstream.UpgradeRoundTripper, ask *
 	if errors.As(err, &wrapped) {
 		// Its text has the whole address, in which the command's arguments
 		// stand: a program of ours, line for line.
-		err = fmt.Errorf("connecting to %s: %w", ask.URL.Host, wrapped.Err)
+		err = connecting(ask.URL.Host, wrapped.Err)
 		var lost *LostError
 		if errors.As(wrapped.Err, &lost) {
-			err = &LostError{Err: fmt.Errorf("connecting to %s: %w", ask.URL.Host, lost.Err)}
+			err = &LostError{Err: connecting(ask.URL.Host, lost.Err)}
 		}
 	}
 	if err != nil {
@@ -111,6 +112,14 @@ func upgrade(client *http.Client, upgrader httpstream.UpgradeRoundTripper, ask *
 		return nil, refusal(response)
 	}
 	return upgrader.NewConnection(response)
+}
+
+// connecting says where a connection went, unless its error does.
+func connecting(host string, err error) error {
+	if strings.HasPrefix(err.Error(), "dial tcp "+host) {
+		return err
+	}
+	return fmt.Errorf("connecting to %s: %w", host, err)
 }
 
 // spdyUpgrader is client-go's, for the protocols that tell a command's end.

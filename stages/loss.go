@@ -1,0 +1,64 @@
+package stages
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/kube/pods"
+)
+
+// lossName is a file in the folder that the runner makes for each attempt at a
+// job; see bookmark. It names the Pod of which a stage has said that it is lost:
+// the runner calls further stages all the same, and each would say so again. That
+// of a node that does not answer would also wait as long as the first.
+const lossName = "tenant-executor-lost"
+
+// lossPath is the file's path, "" by hand.
+func (d *Driver) lossPath() string {
+	if beside := d.variables.ExitCodeFile(); beside != "" {
+		return filepath.Join(filepath.Dir(beside), lossName)
+	}
+	return ""
+}
+
+// noteLoss tells later stages that the job log says of a loss.
+func (d *Driver) noteLoss(ref pods.Ref, err error) {
+	path := d.lossPath()
+	if path == "" || err == nil {
+		return
+	}
+	switch failure.Of(err).Cause {
+	case failure.PodLost, failure.NodeLost:
+		// Where it cannot be written a later stage finds out by itself.
+		_ = os.WriteFile(path, []byte(ref.Name), 0o600)
+	}
+}
+
+// stillLost is the failure of a stage whose Pod was lost to an earlier one, nil
+// where it was not, or where its node is back.
+func (d *Driver) stillLost(ctx context.Context, ref pods.Ref) error {
+	path := d.lossPath()
+	if path == "" {
+		return nil
+	}
+	if noted, err := os.ReadFile(path); err != nil || string(noted) != ref.Name {
+		return nil
+	}
+	lost := d.podFailure(ctx, ref, "")
+	if lost == nil {
+		return nil
+	}
+	d.log.Info("Not run: the job's Pod is lost, see above.")
+	f := failure.Of(lost)
+	f.Said = true
+	return f
+}
+
+// asTheRunnerSays is a failure that the runner tells of in its own words. By hand
+// there is no runner.
+func (d *Driver) asTheRunnerSays(f *failure.Failure) *failure.Failure {
+	f.Said = d.variables.ExitCodeFile() != ""
+	return f
+}
