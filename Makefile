@@ -19,7 +19,7 @@ DASHBOARD   = examples/grafana
 MODULES     = . $(LOCALTENANT) $(DASHBOARD)
 
 .DEFAULT_GOAL := build
-.PHONY: build agent deps demo test lint compiler browser people unit fuzz e2e bench update release release-check vulnerabilities clean
+.PHONY: build agent deps demo test lint compiler browser people unit fuzz e2e job-log bench update release release-check vulnerabilities clean
 
 # The driver, the job runner and the local tenant cluster, in bin/.
 build: agent
@@ -93,6 +93,12 @@ e2e: deps people
 	$(GO) test -C $(LOCALTENANT) -tags localtenant -count 1 -timeout 20m -run Real .
 	$(GO) test -c -tags e2e -o bin/e2e.test ./examples/e2e
 	cd examples/e2e && ./run.sh $(CURDIR)/bin/e2e.test
+
+# Writes the logs of docs/job-log.md again, from jobs on the real local cluster.
+JOB_LOG = TestSecondJobWhileTheFirstNodeBoots|TestThirdJobWaitsAtTheCeiling|TestMissingImageIsABuildFailureOnce|TestOutOfMemoryIsTold|TestNodeDiesSilently|TestCancelEndsTheScriptAndKeepsThePod|TestConnectionLossCostsNothing
+job-log: deps
+	$(GO) test -c -tags e2e -o bin/e2e.test ./examples/e2e
+	cd examples/e2e && TESTBED_PROGRAMS=$(CURDIR)/bin ../../bin/e2e.test -test.run '^($(JOB_LOG))$$' -update
 
 # Figures of the README, on the real local cluster.
 bench: deps

@@ -101,7 +101,7 @@ func (n *narrator) waitForNode(ctx context.Context, state pods.State, waited tim
 	case capacity.Full:
 		n.say(waited, "Waiting for a node: %d of at most %d are there, all busy%s", o.Nodes, g.Ceiling, place(o, 1))
 	case capacity.Joining:
-		n.say(waited, "Waiting for a node: %d of at most %d are there, %d not ready yet%s%s", o.Nodes, g.Ceiling, o.Nodes-o.Ready, place(o, 2), n.boots(waited))
+		n.say(waited, "Waiting for a node: %d of at most %d are there, %d not ready yet%s%s", o.Nodes, g.Ceiling, o.Nodes-o.Ready, place(o, 2), n.overdue(waited))
 	case capacity.Unfit:
 		n.say(waited, "Waiting for a node: the Pod fits on none that is free (%s)", state.Detail)
 	case capacity.Starved:
@@ -153,14 +153,25 @@ func (n *narrator) starved(o capacity.Outlook, waited time.Duration) {
 
 // boots says how long nodes take to boot, as far as that is known.
 func (n *narrator) boots(waited time.Duration) string {
+	if late := n.overdue(waited); late != "" {
+		return late
+	}
 	usual, slowest := joblog.Duration(n.gateway.Usual()), joblog.Duration(n.gateway.Slowest())
 	switch {
 	case n.gateway.Slowest() == 0:
 		return ""
-	case waited > n.gateway.Slowest()*5/4: // a little more is nothing to speak of
-		return fmt.Sprintf("; this takes longer than any boot of late (%s at most)", slowest)
 	case usual == slowest:
 		return fmt.Sprintf("; boots took %s of late", usual)
 	}
 	return fmt.Sprintf("; boots took %s of late, %s at most", usual, slowest)
+}
+
+// overdue says that a boot takes longer than others did; a little more is nothing
+// to speak of.
+func (n *narrator) overdue(waited time.Duration) string {
+	slowest := n.gateway.Slowest()
+	if slowest == 0 || waited <= slowest*5/4 {
+		return ""
+	}
+	return fmt.Sprintf("; this takes longer than any boot of late (%s at most)", joblog.Duration(slowest))
 }

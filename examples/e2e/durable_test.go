@@ -52,6 +52,7 @@ func wantTicks(t *testing.T, log string) {
 // A lost connection costs nothing: whatever breaks between the driver and the
 // script, the log is whole and the exit code is the script's.
 func TestConnectionLossCostsNothing(t *testing.T) {
+	const cut = "link down for a while"
 	for _, fault := range []struct {
 		name string
 		do   func(t *testing.T, node, config string)
@@ -80,7 +81,7 @@ func TestConnectionLossCostsNothing(t *testing.T) {
 		}},
 		{"kubelet restarted", func(t *testing.T, node, _ string) { localtenant(t, "node", "restart-kubelet", node) }},
 		{"containerd restarted", func(t *testing.T, node, _ string) { localtenant(t, "node", "restart-containerd", node) }},
-		{"link down for a while", func(t *testing.T, node, _ string) {
+		{cut, func(t *testing.T, node, _ string) {
 			localtenant(t, "node", "cut", node)
 			// Longer than it takes the node to become NotReady; the configuration
 			// gives it a minute before it counts as lost.
@@ -90,11 +91,13 @@ func TestConnectionLossCostsNothing(t *testing.T) {
 	} {
 		t.Run(fault.name, func(t *testing.T) {
 			gate := safe(t.Name())
-			config, err := bed.WriteConfig(testbed.Namespace, "silence = \"3s\"\nnode_lost = \"1m\"\n")
+			// A silence as long as the driver waits before it tells of an outage, so
+			// that it tells of the silence.
+			config, err := bed.WriteConfig(testbed.Namespace, "silence = \"5s\"\nnode_lost = \"1m\"\n")
 			if err != nil {
 				t.Fatal(err)
 			}
-			j := testbed.WithoutSources(bed.Job(ticking(gate)))
+			j := task(testbed.WithoutSources(bed.Job("")), ticking(gate))
 			wait := start(t, config, j, runner.Options{})
 			node := nodeOf(t, gate, j.ID)
 			fault.do(t, node, config)
@@ -105,6 +108,10 @@ func TestConnectionLossCostsNothing(t *testing.T) {
 				t.Errorf("ended with %s, %s, exit code %d: %s; want the script's 3", out.Status, out.FailureReason, out.ExitCode, out.Message)
 			}
 			wantTicks(t, out.Log)
+			if fault.name == cut {
+				recorded(t, "Reconnect", out, aside(),
+					varying{regexp.MustCompile(`^tick \d+$`), 3, true}, varying{regexp.MustCompile(`^\d+$`), 50000, true}, varying{regexp.MustCompile(`^end \d+$`), 1, true})
+			}
 			wantNoPods(t, j.ID)
 		})
 	}

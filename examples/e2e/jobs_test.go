@@ -126,7 +126,7 @@ func TestThirdJobWaitsAtTheCeiling(t *testing.T) {
 	if len(nodes) != 2 {
 		t.Fatalf("two jobs run on nodes %v", nodes)
 	}
-	third := testbed.WithoutSources(bed.Job(bed.Gate(gates[2])))
+	third := task(testbed.WithoutSources(bed.Job("")), bed.Gate(gates[2]))
 	waiting := make(chan struct{})
 	said := false
 	thirdWait := start(t, bed.Config, third, runner.Options{OnLine: func(line string) {
@@ -152,7 +152,9 @@ func TestThirdJobWaitsAtTheCeiling(t *testing.T) {
 	bed.Open(gates[1])
 	bed.Open(gates[2])
 	wantPassed(t, waits[1]())
-	wantPassed(t, thirdWait())
+	out := thirdWait()
+	wantPassed(t, out)
+	recorded(t, "Ceiling", out)
 }
 
 // An image that does not exist fails the job once, with the image's name: each
@@ -165,6 +167,7 @@ func TestMissingImageIsABuildFailureOnce(t *testing.T) {
 		t.Errorf("ended with %s, %s after %d attempts; want one build failure", out.Status, out.FailureReason, out.Attempts)
 	}
 	wantLog(t, out, "ERROR: container build with image "+j.Image.Name, "not found", "Check the image's name and tag")
+	recorded(t, "Image missing", out, aside())
 	wantNoPods(t, j.ID)
 }
 

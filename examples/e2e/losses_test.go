@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/socialweb-computer/tenant-executor/examples/localrunner/job"
 	"github.com/socialweb-computer/tenant-executor/examples/localrunner/runner"
 	"github.com/socialweb-computer/tenant-executor/examples/testbed"
 )
@@ -21,7 +22,8 @@ func TestCancelEndsTheScriptAndKeepsThePod(t *testing.T) {
 		"(setsid sleep 4001 &)",
 		"sh -c 'trap \"\" TERM; while :; do sleep 4002; done' &",
 		"sleep 4003 &",
-		bed.Gate("cancel")))
+		`eval "$TASK"`))
+	j.Variables = append(j.Variables, job.Variable{Key: "TASK", Value: bed.Gate("cancel"), Public: true, Raw: true})
 	testbed.AfterScript(j, "echo after status=$CI_JOB_STATUS", "ps -o args | grep 'sleep 400[123]' || echo no process is left")
 	cancel := make(chan struct{})
 	wait := start(t, bed.Config, j, runner.Options{Cancel: cancel})
@@ -32,6 +34,7 @@ func TestCancelEndsTheScriptAndKeepsThePod(t *testing.T) {
 		t.Errorf("ended with %s (on node %s)", out.Status, node)
 	}
 	wantLog(t, out, "after status=canceled\n", "no process is left\n")
+	recorded(t, "Cancel", out, aside())
 	wantNoPods(t, j.ID)
 }
 
@@ -47,7 +50,11 @@ func TestPodDeletedMidScript(t *testing.T) {
 	if err := client.Pods(pod.Namespace).Delete(limited(t, time.Minute), pod.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	wantSystemFailure(t, wait(), "ERROR: the job's Pod")
+	out := wait()
+	wantSystemFailure(t, out, "ERROR: the job's Pod")
+	if n := strings.Count(out.Log, "ERROR: the job's Pod"); n != 1 {
+		t.Errorf("the loss is told %d times", n)
+	}
 	wantNoPods(t, j.ID)
 }
 
@@ -85,6 +92,11 @@ func TestApiserverStaysAway(t *testing.T) {
 // within a minute.
 func TestNodeDiesSilently(t *testing.T) {
 	client := admin(t)
+	// So that the silence of the connection comes before the word of the cluster.
+	config, err := bed.WriteConfig(testbed.Namespace, "silence = \"5s\"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, others := range []bool{false, true} {
 		name := map[bool]string{false: "the only node", true: "one of two"}[others]
 		t.Run(name, func(t *testing.T) {
@@ -95,8 +107,8 @@ func TestNodeDiesSilently(t *testing.T) {
 				t.Fatal(err)
 			}
 			gate, otherGate := safe(t.Name()), safe(t.Name())+"-other"
-			j := testbed.WithoutSources(bed.Job(bed.Gate(gate)))
-			wait := start(t, bed.Config, j, runner.Options{})
+			j := task(testbed.WithoutSources(bed.Job("")), bed.Gate(gate))
+			wait := start(t, config, j, runner.Options{})
 			node := nodeOf(t, gate, j.ID)
 			if others {
 				other := testbed.WithoutSources(bed.Job(bed.Gate(otherGate)))
@@ -116,6 +128,9 @@ func TestNodeDiesSilently(t *testing.T) {
 			wantSystemFailure(t, out, "ERROR: node "+node)
 			if took := time.Since(died); took > time.Minute {
 				t.Errorf("it took %s to notice", took)
+			}
+			if !others {
+				recorded(t, "Node loss", out, aside())
 			}
 			wantNoPods(t, j.ID)
 		})

@@ -26,7 +26,10 @@ func TestOutOfMemoryIsTold(t *testing.T) {
 			if out.Status != runner.Failed || out.FailureReason != "script_failure" || out.ExitCode != 137 {
 				t.Errorf("ended with %s, %s, exit code %d; want a script failure with 137", out.Status, out.FailureReason, out.ExitCode)
 			}
-			wantLog(t, out, "memory", "memory_limit")
+			wantLog(t, out, "memory_limit is 48Mi")
+			if name == "a child" {
+				recorded(t, "Out of memory", out, aside())
+			}
 		})
 	}
 }

@@ -39,7 +39,8 @@ func fault(t *testing.T, args ...string) {
 	})
 }
 
-// Two jobs come to an empty cluster. The second one is told its place.
+// Two jobs come to an empty cluster. The second one is told its place. A third one
+// finds a node.
 func TestSecondJobWhileTheFirstNodeBoots(t *testing.T) {
 	wantNoNodes(t)
 	localtenant(t, "gateway", "set", "--boot-time", "4s")
@@ -60,7 +61,17 @@ func TestSecondJobWhileTheFirstNodeBoots(t *testing.T) {
 	}
 	out := runJob(t, second, runner.Options{})
 	wantPassed(t, out)
-	wantPassed(t, firstWait())
+	cold := firstWait()
+	wantPassed(t, cold)
+	warm := runJob(t, testbed.WithoutSources(bed.Job("true")), runner.Options{})
+	wantPassed(t, warm)
+	wantFewOfOurs(t, warm.Log)
+	recorded(t, "Warm start", warm)
+	// The cluster may be seen while the node joins, and the second job while none
+	// has joined.
+	recorded(t, "Cold start", cold,
+		varying{line: regexp.MustCompile(`^Waiting for a node: \d of at most 2 are there, \d not ready yet`), shown: true},
+		varying{line: regexp.MustCompile(`^Waiting for a node: the cluster has none, one boots; place 1 of 2 in the queue`)})
 	if !regexp.MustCompile("Waiting for a node: the cluster has none, one boots; place 2 of 2 in the queue").MatchString(out.Log) {
 		t.Errorf("the second job does not tell its place:\n%s", plain(out.Log))
 	}
@@ -92,7 +103,7 @@ func TestANodeThatNeverGetsReady(t *testing.T) {
 	h.config = config
 	out, code := h.do("prepare")
 	h.do("cleanup")
-	if code != 2 || !strings.Contains(out, "are there, 1 not ready yet") || !strings.Contains(out, "ERROR: no node for the job: the Pod was still waiting for a node after 8s") {
+	if code != 2 || !strings.Contains(out, "are there, 1 not ready yet") || !strings.Contains(out, "ERROR: no node for the job: the Pod was still waiting for a node after 8 s") {
 		t.Errorf("prepare ended with %d:\n%s", code, out)
 	}
 }
@@ -134,7 +145,7 @@ func TestASlowRegistryOnAFreshNode(t *testing.T) {
 	h.config = config
 	out, code := h.do("prepare")
 	h.do("cleanup")
-	if code != 2 || !strings.Contains(out, "the Pod was still starting after 5s") {
+	if code != 2 || !strings.Contains(out, "the Pod was still starting after 5 s") {
 		t.Errorf("prepare ended with %d:\n%s", code, out)
 	}
 }
