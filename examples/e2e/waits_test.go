@@ -43,8 +43,8 @@ func fault(t *testing.T, args ...string) {
 // finds a node.
 func TestSecondJobWhileTheFirstNodeBoots(t *testing.T) {
 	wantNoNodes(t)
-	localtenant(t, "gateway", "set", "--boot-time", "4s")
-	defer localtenant(t, "gateway", "set", "--boot-time", "1s")
+	localtenant(t, "gateway", "set", "--boot-time", "4s", "--hold", "20s")
+	defer localtenant(t, "gateway", "set", "--boot-time", "1s", "--hold", "5s")
 	first, second := testbed.WithoutSources(bed.Job("true")), testbed.WithoutSources(bed.Job("true"))
 	waits := make(chan struct{})
 	said := false
@@ -63,6 +63,7 @@ func TestSecondJobWhileTheFirstNodeBoots(t *testing.T) {
 	wantPassed(t, out)
 	cold := firstWait()
 	wantPassed(t, cold)
+	wantNoPods(t, first.ID, second.ID)
 	warm := runJob(t, testbed.WithoutSources(bed.Job("true")), runner.Options{})
 	wantPassed(t, warm)
 	wantFewOfOurs(t, warm.Log)
