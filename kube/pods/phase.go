@@ -210,7 +210,7 @@ func waitReason(all []Problem) string {
 	if len(all) == 0 {
 		return ""
 	}
-	return all[0].words(fmt.Sprintf("%s (container %s)", all[0].Reason, all[0].Container))
+	return all[0].words(" (container " + all[0].Container + ")")
 }
 
 // endReason says why a Pod ended. Evicted Pods sometimes have no reason of

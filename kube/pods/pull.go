@@ -79,17 +79,26 @@ func wrapping() *regexp.Regexp {
 	return regexp.MustCompile(`rpc error: code = \w+ desc = |failed to (?:pull and unpack image|resolve image|resolve reference) "([^"]*)": `)
 }
 
-// pullReason is the reason alone of a message by which a pull ends. Whoever reads
-// it knows the image.
-func pullReason(message string) string {
+// waitingAgain is what the kubelet says between two tries of a pull, with the
+// reason of the last one behind it.
+func waitingAgain() *regexp.Regexp {
+	return regexp.MustCompile(`^Back-off pulling image "[^"]*": (\w+): `)
+}
+
+// pullReason is the reason alone of a message by which a pull ends, the same in
+// and between the tries. Whoever reads it knows the image.
+func pullReason(reason, message string) (string, string) {
+	if last := waitingAgain().FindStringSubmatch(message); last != nil {
+		reason, message = last[1], message[len(last[0]):]
+	}
 	around := wrapping()
-	reason := around.ReplaceAllString(message, "")
+	text := around.ReplaceAllString(message, "")
 	for _, named := range around.FindAllStringSubmatch(message, -1) {
 		if name := named[1]; name != "" {
-			reason = strings.ReplaceAll(reason, name+": ", "")
+			text = strings.ReplaceAll(text, name+": ", "")
 		}
 	}
-	return reason
+	return reason, text
 }
 
 // MayPullOtherwise says whether the problem is that an image is not there, so

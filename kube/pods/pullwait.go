@@ -14,13 +14,15 @@ func (s State) final() *Problem {
 }
 
 // Words are the kubelet's words for the problem.
-func (p Problem) Words() string { return p.words(p.Reason) }
+func (p Problem) Words() string { return p.words("") }
 
-func (p Problem) words(reason string) string {
-	if pulling(p.Reason) {
-		return joinReason(reason, pullReason(p.Message))
+// words has something more behind the reason.
+func (p Problem) words(more string) string {
+	if !pulling(p.Reason) {
+		return joinReason(p.Reason+more, p.Message)
 	}
-	return joinReason(reason, p.Message)
+	reason, message := pullReason(p.Reason, p.Message)
+	return joinReason(reason+more, message)
 }
 
 // pulls keeps since when pulls have failed. Its error is that of one that has
