@@ -266,6 +266,7 @@ func runsElsewhere() []elsewhere {
 		{"make release", "make test builds the release beside these tests", "Makefile", "release-check: release"},
 		{"make vulnerabilities", "make test runs it beside these tests", "Makefile", "$(MAKE) vulnerabilities release-check"},
 		{"make update", "what it writes is compared in a copy of the repository", "examples/release/check.sh", "make -s -C \"$again/src\" update"},
+		{"make job-log", "has the tests write what they compare otherwise", "examples/e2e/joblog_test.go", "func recorded("},
 		{"make bench", "measures for ten minutes on a machine that does nothing else", "", ""},
 		{"dpkg -i bin/release/tenant-executor_*_amd64.deb", "the check of the release installs the package of this machine", "examples/release/check.sh", `dpkg -i "$package"`},
 		{"systemctl edit gitlab-runner", "opens an editor, on a machine with systemd and a runner; the test of traces sets the variable", "cmd/tenant-executor/traces_test.go", "OTEL_EXPORTER_OTLP_ENDPOINT"},
