@@ -53,7 +53,7 @@ func (n *narrator) Waiting(ctx context.Context, state pods.State, inPhase time.D
 		if inPhase >= patience {
 			// A start that takes long may have a reason that only these tell:
 			// a volume that cannot be mounted, a sandbox that does not start.
-			n.warnings.tell(ctx)
+			n.warnings.tell(ctx, nil)
 		}
 	}
 }

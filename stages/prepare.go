@@ -109,7 +109,7 @@ func (d *Driver) start(parent context.Context, created *corev1.Pod, pull func(co
 		err = lost
 	}
 	if err != nil && parent.Err() == nil {
-		n.warnings.tell(parent)
+		n.warnings.tell(parent, err)
 	}
 	return err
 }

@@ -42,9 +42,9 @@ func (d *Driver) podWarnings(ref pods.Ref) *podWarnings {
 	return &podWarnings{driver: d, about: about, told: map[string]bool{}}
 }
 
-// tell says what is new. What cannot be read is left out: the job log has the
-// failure itself.
-func (w *podWarnings) tell(ctx context.Context) {
+// tell says what is new and no part of the failure that is told next, nil if none
+// is. What cannot be read is left out: the job log has the failure itself.
+func (w *podWarnings) tell(ctx context.Context, next error) {
 	if w == nil {
 		return
 	}
@@ -54,9 +54,13 @@ func (w *podWarnings) tell(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	said := ""
+	if next != nil {
+		said = next.Error()
+	}
 	for _, e := range all {
 		line := e.Reason + ": " + oneLine(e.Message)
-		if !e.Warning || w.told[line] || len(w.told) == mostWarnings || repeats(e) {
+		if !e.Warning || w.told[line] || len(w.told) == mostWarnings || repeats(e) || strings.Contains(said, line) {
 			continue
 		}
 		w.told[line] = true
@@ -72,6 +76,6 @@ func (w *podWarnings) tellOnLoss(ctx context.Context, err error) {
 	}
 	switch failure.Of(err).Cause {
 	case failure.PodLost, failure.NodeLost, failure.OutOfMemory, failure.StageLost, failure.DiskFull, failure.ConnectionLost:
-		w.tell(ctx)
+		w.tell(ctx, err)
 	}
 }

@@ -157,7 +157,7 @@ func TestPrepareFailures(t *testing.T) {
 			h.server.OnCreate(faultserver.Unscheduled(noClaim))
 		}, buildCode, 1, []string{using,
 			"Waiting for a node: the Pod fits on none that is free (Unschedulable: " + noClaim + ")",
-			"ERROR: the job's Pod: the Pod was still waiting for a node after 1s: Unschedulable: " + noClaim, lacks}},
+			"ERROR: the job's Pod: the Pod was still waiting for a node after 1 s: Unschedulable: " + noClaim, lacks}},
 		{"profile that the node does not have", func(h *harness, _ *programs) {
 			h.server.OnCreate(scheduled, faultserver.Waiting("build", "CreateContainerError", noProfile))
 		}, buildCode, 1, []string{using,

@@ -11,8 +11,8 @@ import (
 )
 
 // What the cluster warns of stands in the job log where the Pod fails, each once
-// and without what the log says anyway. The failure names what is lacking, also
-// where warnings are not wanted.
+// and without what the log says anyway, least of all in the failure that follows.
+// That names what is lacking also where warnings are not wanted.
 func TestWarningsOfThePod(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -33,6 +33,8 @@ func TestWarningsOfThePod(t *testing.T) {
 			for name, e := range map[string]corev1.Event{
 				"mount":  {Type: "Warning", Reason: "FailedMount", Message: "MountVolume.SetUp failed for volume \"x\":\n secret \"y\" not found"},
 				"again":  {Type: "Warning", Reason: "FailedMount", Message: "MountVolume.SetUp failed for volume \"x\": secret \"y\" not found"},
+				"net":    {Type: "Warning", Reason: "NetworkNotReady", Message: "network is not ready:\n no CNI"},
+				"nets":   {Type: "Warning", Reason: "NetworkNotReady", Message: "network is not ready: no CNI"},
 				"queue":  {Type: "Warning", Reason: "FailedScheduling", Message: "0/0 nodes are available"},
 				"normal": {Type: "Normal", Reason: "Scheduled", Message: "Successfully assigned"},
 				"pull":   {Type: "Warning", Reason: "Failed", Message: "Error: ErrImagePull"},
@@ -44,8 +46,8 @@ func TestWarningsOfThePod(t *testing.T) {
 				h.server.AddEvent(e)
 			}
 			got := stage.wait()
-			line := `WARNING: The cluster says of the job's Pod: FailedMount: MountVolume.SetUp failed for volume "x": secret "y" not found`
-			reason := `ERROR: the job's Pod on node n1: the Pod was still starting after 2s: FailedMount: MountVolume.SetUp failed for volume "x": secret "y" not found`
+			line := `WARNING: The cluster says of the job's Pod: NetworkNotReady: network is not ready: no CNI`
+			reason := `ERROR: the job's Pod on node n1: the Pod was still starting after 2 s: FailedMount: MountVolume.SetUp failed for volume "x": secret "y" not found`
 			if got.code != buildCode || !strings.Contains(got.stdout, reason) || strings.Count(got.stdout, line) != test.want || strings.Count(got.stdout, "The cluster says") != test.want {
 				t.Errorf("prepare ended with %d, and %d times with the warning:\n%s", got.code, strings.Count(got.stdout, line), got.stdout)
 			}
