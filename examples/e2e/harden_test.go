@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typed "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/socialweb-computer/tenant-executor/examples/testbed"
 )
@@ -58,19 +57,7 @@ func harden(t *testing.T) {
 
 func policies(t *testing.T) *typed.AdmissionregistrationV1Client {
 	t.Helper()
-	status, err := bed.Status(limited(t, time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", status.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := typed.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
+	return clientOf(t, typed.NewForConfig)
 }
 
 // install makes one policy for Pods with a label, until the end of the test.

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/socialweb-computer/tenant-executor/examples/localrunner/job"
 	"github.com/socialweb-computer/tenant-executor/examples/localrunner/runner"
@@ -85,7 +86,23 @@ func wantLog(t *testing.T, out testbed.Outcome, parts ...string) {
 
 func admin(t *testing.T) *typed.CoreV1Client {
 	t.Helper()
-	client, err := bed.Admin(limited(t, time.Minute))
+	return clientOf(t, typed.NewForConfig)
+}
+
+// adminConfig is how the cluster's administrator reaches it.
+func adminConfig(t *testing.T) *rest.Config {
+	t.Helper()
+	config, err := bed.AdminConfig(limited(t, time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+// clientOf is a client of the cluster's administrator.
+func clientOf[C any](t *testing.T, made func(*rest.Config) (C, error)) C {
+	t.Helper()
+	client, err := made(adminConfig(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	typedrbac "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/remotecommand"
 	execerrors "k8s.io/client-go/util/exec"
 
@@ -203,19 +202,11 @@ func staticDriver(t *testing.T) io.Reader {
 // the example manifest. A job runs stage by stage from in there.
 func TestRunnerInThePod(t *testing.T) {
 	ctx := limited(t, 4*time.Minute)
-	status, err := bed.Status(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", status.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
 	if net.ParseIP(bed.Address).IsLoopback() {
 		t.Fatalf("%s would not show that the loopback rule is off", bed.Address)
 	}
 	manifest := readManifest(t)
-	manifest.apply(ctx, t, config)
+	manifest.apply(ctx, t, adminConfig(t))
 	client := admin(t)
 	pod := manifest.pod(t)
 	if _, err := client.Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
@@ -236,7 +227,7 @@ func TestRunnerInThePod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := inside{t, config, pod}
+	in := inside{t, adminConfig(t), pod}
 	in.put("/tmp/tenant-executor", staticDriver(t))
 	in.put("/tmp/job.json", bytes.NewReader(data))
 	in.put("/tmp/script", strings.NewReader("echo hello from $(hostname); exit 7\n"))

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typednode "k8s.io/client-go/kubernetes/typed/node/v1"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/socialweb-computer/tenant-executor/examples/localrunner/runner"
 	"github.com/socialweb-computer/tenant-executor/examples/testbed"
@@ -21,18 +20,7 @@ import (
 // runtimeClass makes a class for a handler of the nodes' container runtime.
 func runtimeClass(t *testing.T, class nodev1.RuntimeClass) {
 	t.Helper()
-	status, err := bed.Status(limited(t, time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", status.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := typednode.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := clientOf(t, typednode.NewForConfig)
 	if _, err := client.RuntimeClasses().Create(limited(t, time.Minute), &class, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}

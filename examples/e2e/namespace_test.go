@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedrbac "k8s.io/client-go/kubernetes/typed/rbac/v1"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
 	"github.com/socialweb-computer/tenant-executor/examples/localrunner/runner"
@@ -34,18 +33,7 @@ func allowNamespaces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, err := bed.Status(limited(t, time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", status.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := typedrbac.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := clientOf(t, typedrbac.NewForConfig)
 	for _, part := range strings.Split(string(text), "\n---\n") {
 		if err := applyRBAC(limited(t, time.Minute), t, client, []byte(part)); err != nil {
 			t.Fatal(err)

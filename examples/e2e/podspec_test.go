@@ -12,7 +12,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedpolicy "k8s.io/client-go/kubernetes/typed/policy/v1"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/socialweb-computer/tenant-executor/examples/localrunner/job"
 	"github.com/socialweb-computer/tenant-executor/examples/localrunner/runner"
@@ -168,18 +167,7 @@ match_expressions = [{ key = "kubernetes.io/hostname", operator = "Exists" }]
 
 func budgetsOf(t *testing.T, namespace string) []policyv1.PodDisruptionBudget {
 	t.Helper()
-	status, err := bed.Status(limited(t, time.Minute))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", status.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := typedpolicy.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := clientOf(t, typedpolicy.NewForConfig)
 	list, err := client.PodDisruptionBudgets(namespace).List(limited(t, time.Minute), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedrbac "k8s.io/client-go/kubernetes/typed/rbac/v1"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // secondNamespace gives the driver a second namespace, as an operator would,
@@ -26,18 +25,7 @@ func secondNamespace(t *testing.T) string {
 	if _, err := admin(t).Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
-	status, err := bed.Status(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", status.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rbac, err := typedrbac.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rbac := clientOf(t, typedrbac.NewForConfig)
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "tenant-executor-jobs", Namespace: name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "tenant-executor-jobs"},

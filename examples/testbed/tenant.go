@@ -14,6 +14,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -108,8 +109,8 @@ func (t *Tenant) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-// Admin is the cluster as its administrator sees it.
-func (t *Tenant) Admin(ctx context.Context) (*corev1.CoreV1Client, error) {
+// AdminConfig is how its administrator reaches the cluster.
+func (t *Tenant) AdminConfig(ctx context.Context) (*rest.Config, error) {
 	s, err := t.Status(ctx)
 	if err != nil {
 		return nil, err
@@ -119,6 +120,15 @@ func (t *Tenant) Admin(ctx context.Context) (*corev1.CoreV1Client, error) {
 		return nil, fmt.Errorf("reading %s: %w", s.Kubeconfig, err)
 	}
 	config.QPS, config.Burst = 100, 200
+	return config, nil
+}
+
+// Admin is the cluster as its administrator sees it.
+func (t *Tenant) Admin(ctx context.Context) (*corev1.CoreV1Client, error) {
+	config, err := t.AdminConfig(ctx)
+	if err != nil {
+		return nil, err
+	}
 	return corev1.NewForConfig(config)
 }
 
