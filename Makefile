@@ -19,7 +19,7 @@ DASHBOARD   = examples/grafana
 MODULES     = . $(LOCALTENANT) $(DASHBOARD)
 
 .DEFAULT_GOAL := build
-.PHONY: build agent deps demo test lint compiler browser people unit fuzz e2e job-log bench update release release-check vulnerabilities clean
+.PHONY: build agent deps demo test lint compiler browser people unit fuzz real e2e job-log bench update release release-check vulnerabilities clean
 
 # The driver, the job runner and the local tenant cluster, in bin/.
 build: agent
@@ -43,12 +43,12 @@ deps: build
 demo: deps
 	examples/demo/run.sh
 
-# The end-to-end tests mostly wait for nodes; meanwhile the release is built and
-# tried. Its output comes behind theirs.
-test: lint unit fuzz
-	@mkdir -p bin; nice $(MAKE) vulnerabilities release-check >bin/release.log 2>&1 & release=$$!; \
-	$(MAKE) e2e; code=$$?; \
-	wait $$release || { echo "the release:"; code=1; }; tail -n 60 bin/release.log; exit $$code
+# The end-to-end tests mostly wait for nodes; meanwhile the local tenant itself is
+# tested, and then the release is built and tried. Their output comes behind.
+test: lint unit fuzz deps
+	@mkdir -p bin; { $(MAKE) real && nice $(MAKE) vulnerabilities release-check; } >bin/beside.log 2>&1 & beside=$$!; \
+	$(MAKE) e2e; code=$$?; lines=60; \
+	wait $$beside || { echo "the local tenant or the release:"; code=1 lines=+1; }; tail -n $$lines bin/beside.log; exit $$code
 
 lint: agent
 	@unformatted=$$(gofmt -l cmd executor stages kube examples); \
@@ -88,9 +88,12 @@ fuzz:
 	for target in $$($(GO) test -list '^Fuzz' $$package | grep ^Fuzz); do \
 	$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$package || exit 1; done; done
 
+# The local tenant cluster by itself.
+real: deps
+	$(GO) test -C $(LOCALTENANT) -tags localtenant -count 1 -timeout 20m -run Real .
+
 # On the real local cluster.
 e2e: deps people
-	$(GO) test -C $(LOCALTENANT) -tags localtenant -count 1 -timeout 20m -run Real .
 	$(GO) test -c -tags e2e -o bin/e2e.test ./examples/e2e
 	cd examples/e2e && ./run.sh $(CURDIR)/bin/e2e.test
 

@@ -4,11 +4,16 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/socialweb-computer/tenant-executor/examples/localrunner/job"
 	"github.com/socialweb-computer/tenant-executor/examples/localrunner/runner"
@@ -20,6 +25,7 @@ import (
 func TestWhatAJobMayChoose(t *testing.T) {
 	config := podConfig(t, `
 cap_drop = ["SETPCAP"]
+cleanup_grace_period_seconds = 3
 scheduler_name = "default-scheduler"
 priority_class_name = "system-cluster-critical"
 dns_config = { nameservers = ["10.255.0.53"], searches = ["ci.example.com"] }
@@ -71,9 +77,14 @@ service_account_overwrite_allowed = "default"
 	if !tolerated {
 		t.Errorf("the Pod tolerates %+v", found.Spec.Tolerations)
 	}
+	graces := gracesOf(t, found)
 	bed.Open(gate)
 	out := wait()
 	wantPassed(t, out)
+	// The service heeds no TERM, so its Pod is there until the grace is over.
+	if got := <-graces; !slices.Contains(got, 3) {
+		t.Errorf("the Pod had %v seconds to end, want 3", got)
+	}
 	wantLog(t, out, "nameserver 10.255.0.53", "ci.example.com", "service runs as 1234\n")
 	// Bit 8 of the bounding set is CAP_SETPCAP.
 	var bits uint64
@@ -83,6 +94,33 @@ service_account_overwrite_allowed = "default"
 	if bits == 0 || bits&(1<<8) != 0 {
 		t.Errorf("the capabilities are %x, want some without SETPCAP", bits)
 	}
+}
+
+// gracesOf gives, once a Pod is gone, the graces that it had to end, in seconds.
+func gracesOf(t *testing.T, pod *corev1.Pod) <-chan []int64 {
+	t.Helper()
+	ctx := limited(t, jobLimit)
+	events, err := admin(t).Pods(pod.Namespace).Watch(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", pod.Name).String(), ResourceVersion: pod.ResourceVersion,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(chan []int64, 1)
+	go func() {
+		defer events.Stop()
+		var all []int64
+		for e := range events.ResultChan() {
+			if p, ok := e.Object.(*corev1.Pod); ok && p.DeletionGracePeriodSeconds != nil {
+				all = append(all, *p.DeletionGracePeriodSeconds)
+			}
+			if e.Type == watch.Deleted {
+				break
+			}
+		}
+		seen <- all
+	}()
+	return seen
 }
 
 // What the operator does not allow is refused before anything boots; a user is

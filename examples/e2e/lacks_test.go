@@ -91,6 +91,7 @@ func TestWhatTheClusterLacks(t *testing.T) {
 			says: []string{" does not take the job's Pod: ", "AppArmor is not enabled on the host", refused}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // they mostly wait
 			j := testbed.WithoutSources(bed.Job("echo never"))
 			out := runJobWith(t, podConfig(t, test.keys, test.tables+short), j, runner.Options{})
 			if out.Status != runner.Failed || out.FailureReason != "script_failure" || out.Attempts != 1 {

@@ -5,11 +5,13 @@ package e2e
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/socialweb-computer/tenant-executor/examples/localrunner/job"
@@ -51,34 +53,64 @@ func wantNoSecrets(t *testing.T, id int64) {
 	}
 }
 
-// Images behind a login: GitLab's credentials, the job's variable, and none.
+// puller makes a service account whose Pods pull with logins.
+func puller(t *testing.T, name, logins string) {
+	t.Helper()
+	ctx, client := limited(t, time.Minute), admin(t)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Type: corev1.SecretTypeDockerConfigJson,
+		StringData: map[string]string{corev1.DockerConfigJsonKey: logins},
+	}
+	account := &corev1.ServiceAccount{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, ImagePullSecrets: []corev1.LocalObjectReference{{Name: name}},
+	}
+	_, err1 := client.Secrets(testbed.Namespace).Create(ctx, secret, metav1.CreateOptions{})
+	_, err2 := client.ServiceAccounts(testbed.Namespace).Create(ctx, account, metav1.CreateOptions{})
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = client.Secrets(testbed.Namespace).Delete(limited(t, time.Minute), name, metav1.DeleteOptions{})
+		_ = client.ServiceAccounts(testbed.Namespace).Delete(limited(t, time.Minute), name, metav1.DeleteOptions{})
+	})
+}
+
+// Images behind a login: GitLab's credentials, the job's variable, those of the
+// Pod's service account alone, and none.
 func TestImagesBehindALogin(t *testing.T) {
 	status, err := bed.Status(limited(t, time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := status.Registry
-	auth := func(server, user string) job.Variable {
-		text := fmt.Sprintf(`{"auths": {%q: {"auth": %q}}}`, server, base64.StdEncoding.EncodeToString([]byte(user+":"+at.Password)))
-		return job.Variable{Key: "DOCKER_AUTH_CONFIG", Value: text, Public: true}
+	logins := func(server, user string) string {
+		return fmt.Sprintf(`{"auths": {%q: {"auth": %q}}}`, server, base64.StdEncoding.EncodeToString([]byte(user+":"+at.Password)))
 	}
+	auth := func(server, user string) job.Variable {
+		return job.Variable{Key: "DOCKER_AUTH_CONFIG", Value: logins(server, user), Public: true}
+	}
+	puller(t, "e2e-puller", logins(at.Auth, at.Username))
+	const ofAccount = "\nservice_account = \"e2e-puller\"\nuse_service_account_image_pull_secrets = true"
 	for _, test := range []struct {
 		name, registry string
 		change         func(*job.Job)
 		denied         bool
+		more           string
 	}{
 		{"GitLab's credentials", at.Auth, func(j *job.Job) {
 			j.Credentials = []job.Credentials{{Type: "registry", URL: at.Auth, Username: at.Username, Password: at.Password}}
-		}, false},
-		{"the job's variable", at.Token, func(j *job.Job) { j.Variables = append(j.Variables, auth(at.Token, at.Username)) }, false},
-		{"no login", at.Token, func(*job.Job) {}, true},
-		{"the wrong one", at.Auth, func(j *job.Job) { j.Variables = append(j.Variables, auth(at.Auth, at.Guest)) }, true},
+		}, false, ""},
+		{"the job's variable", at.Token, func(j *job.Job) { j.Variables = append(j.Variables, auth(at.Token, at.Username)) }, false, ""},
+		{"the service account's", at.Auth, func(j *job.Job) { j.Variables = append(j.Variables, auth(at.Auth, at.Guest)) }, false, ofAccount},
+		{"no login", at.Token, func(*job.Job) {}, true, ""},
+		{"not the service account's", at.Token, func(j *job.Job) { j.Variables = append(j.Variables, auth(at.Token, at.Username)) }, true, ofAccount},
+		{"the wrong one", at.Auth, func(j *job.Job) { j.Variables = append(j.Variables, auth(at.Auth, at.Guest)) }, true, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			j := testbed.WithoutSources(bed.Job("echo it runs"))
 			j.Image = job.Image{Name: test.registry + "/localtenant/alpine-like:1"}
 			test.change(j)
-			out := runJobWith(t, imagesConfig(t, `pull_policy = "always"`), j, runner.Options{})
+			out := runJobWith(t, imagesConfig(t, `pull_policy = "always"`+test.more), j, runner.Options{})
 			if test.denied {
 				wantBuildFailureOnce(t, out, "container build with image "+j.Image.Name+": the registry does not let the cluster pull it", "DOCKER_AUTH_CONFIG")
 			} else {
