@@ -121,6 +121,28 @@ func TestDoctorFindsNothing(t *testing.T) {
 	}
 }
 
+// The shortest configuration names no image: jobs name theirs, and the helper is
+// GitLab's.
+func TestDoctorOfTheShortestConfiguration(t *testing.T) {
+	t.Parallel()
+	h := examined(t)
+	delete(h.settings, "kubernetes.helper_image")
+	delete(h.settings, "kubernetes.image")
+	all, code := h.doctor()
+	if found, skipped := bad(all); code != 0 || len(found) > 0 || len(skipped) > 0 {
+		t.Errorf("exit code %d, found %q, skipped %q", code, found, skipped)
+	}
+	var judged string
+	for _, r := range h.server.Requests() {
+		if r.Query == "dryRun=All" {
+			judged = r.Resource
+		}
+	}
+	if judged != "pods" {
+		t.Errorf("the cluster was asked to judge %q, want pods", judged)
+	}
+}
+
 // Where doctor runs as another user, a state folder of its making would be in
 // the driver's way.
 func TestDoctorMakesNoFolder(t *testing.T) {

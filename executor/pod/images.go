@@ -41,7 +41,7 @@ func (b *builder) allowed(image, what string, patterns []string) error {
 	if len(patterns) == 0 {
 		return nil
 	}
-	helper, err := b.helperImage()
+	helper, err := b.HelperImage()
 	if err != nil {
 		return err
 	}
@@ -64,10 +64,11 @@ const gitlabHelper = "registry.gitlab.com/gitlab-org/gitlab-runner/gitlab-runner
 // released finds the release in a runner's version.
 var released = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+`)
 
-// helperImage is the image of the helper container: the operator's, or GitLab's
+// HelperImage is the image of the helper container: the operator's, or GitLab's
 // under the name that the runner gives it
-// (helpers/container/helperimage/linux_info.go).
-func (p Plan) helperImage() (string, error) {
+// (helpers/container/helperimage/linux_info.go). The error is a
+// *failure.Failure.
+func (p Plan) HelperImage() (string, error) {
 	if p.Settings.HelperImage != "" {
 		return p.Variables.Expand(p.Settings.HelperImage), nil
 	}

@@ -172,7 +172,7 @@ func (b *builder) containers() error {
 	if err != nil {
 		return err
 	}
-	image, err := b.helperImage()
+	image, err := b.HelperImage()
 	if err != nil {
 		return err
 	}

@@ -113,6 +113,8 @@ func judgeHelperImage(image string) Result {
 	}
 	const remedy = "name the image of the runner's own version, such as gitlab-runner-helper:x86_64-v19.4.0"
 	switch {
+	case image == "":
+		return ok("GitLab's own of the runner's version, since kubernetes.helper_image is not set")
 	case tag == "" || strings.HasSuffix(tag, "latest"):
 		return warning(image+" has no version of its own: after an upgrade artifacts and caches may be lost without a word", remedy)
 	case image == exampleHelper():

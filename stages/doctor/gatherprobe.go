@@ -7,12 +7,14 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/pod"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/stages"
@@ -55,9 +57,12 @@ func (p *patient) driver(ctx context.Context) (*stages.Driver, error) {
 	if runner == "" {
 		runner = nobody
 	}
-	image := s.Kubernetes.Image
+	image := cmp.Or(s.Kubernetes.Image, s.Kubernetes.HelperImage)
 	if image == "" {
-		image = s.Kubernetes.HelperImage
+		var err error
+		if image, err = (pod.Plan{Settings: s.Kubernetes, HostArch: runtime.GOARCH}).HelperImage(); err != nil {
+			return nil, err
+		}
 	}
 	return stages.New(ctx, stages.Parts{
 		Settings: s,
@@ -126,10 +131,10 @@ func (p *patient) note(ctx context.Context, driver *stages.Driver, f *probeFacts
 	if err != nil || len(list) == 0 {
 		return
 	}
-	pod := &list[len(list)-1]
-	f.running = pods.StateOf(pod).Phase == pods.Running && pod.DeletionTimestamp == nil
-	f.node = pod.Spec.NodeName
-	made, bound, started := times(pod)
+	newest := &list[len(list)-1]
+	f.running = pods.StateOf(newest).Phase == pods.Running && newest.DeletionTimestamp == nil
+	f.node = newest.Spec.NodeName
+	made, bound, started := times(newest)
 	f.forNode, f.forStart = max(bound.Sub(made), 0), max(started.Sub(bound), 0)
 	f.forReach = max(took-started.Sub(made), 0)
 	if health, err := driver.Node(ctx, f.node); err == nil {
@@ -139,16 +144,16 @@ func (p *patient) note(ctx context.Context, driver *stages.Driver, f *probeFacts
 
 // times are when a Pod was made, when it got its node, and when the last of its
 // containers started.
-func times(pod *corev1.Pod) (made, bound, started time.Time) {
-	made = pod.CreationTimestamp.Time
+func times(p *corev1.Pod) (made, bound, started time.Time) {
+	made = p.CreationTimestamp.Time
 	bound = made
-	for _, c := range pod.Status.Conditions {
+	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
 			bound = later(bound, c.LastTransitionTime.Time)
 		}
 	}
 	started = bound
-	for _, c := range pod.Status.ContainerStatuses {
+	for _, c := range p.Status.ContainerStatuses {
 		if c.State.Running != nil {
 			started = later(started, c.State.Running.StartedAt.Time)
 		}

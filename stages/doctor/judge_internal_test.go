@@ -73,6 +73,7 @@ func TestJudgeConfiguration(t *testing.T) {
 		"in cluster":     {judgeRoute(settings.Cluster{InCluster: true}, found{url: "https://10.0.0.1:443"}), Warning, "keeps a node alive"},
 		"not in one":     {judgeRoute(settings.Cluster{InCluster: true}, found{err: cluster.ErrNotInCluster}), Failure, "cluster.url"},
 		"helper":         {judgeHelperImage("r.test:5000/gitlab-runner-helper:x86_64-v19.4.0"), OK, "v19.4.0"},
+		"helper, none":   {judgeHelperImage(""), OK, "GitLab's own of the runner's version"},
 		"helper, digest": {judgeHelperImage("r/gitlab-runner-helper@sha256:0123"), OK, "sha256"},
 		"helper, no tag": {judgeHelperImage("r.example.com:5000/gitlab-runner-helper"), Warning, "no version"},
 		"helper, latest": {judgeHelperImage("gitlab-runner-helper:x86_64-latest"), Warning, "no version"},
