@@ -2,6 +2,10 @@ package stages
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +40,22 @@ func (d *Driver) leftovers(host Host) *leftovers {
 		cluster: d.cluster, pods: d.pods, nodes: d.nodes, reap: reap.NewClient(d.cluster, requestBudget),
 		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, reach: d.reach().withChosen(d.state, d.clock.Now()),
 	}
+}
+
+// warnOfOthers says whose job Pods are there where none is of the runner: its
+// token may be mistyped. What cannot be looked at is left out.
+func (l *leftovers) warnOfOthers(ctx context.Context, warn func(text string)) {
+	all, err := listAcross(l.reach, func(namespace string) ([]corev1.Pod, error) {
+		return l.pods.List(ctx, namespace, pod.SelectorAll())
+	})
+	others := map[string]bool{}
+	for i := range all {
+		others[all[i].Labels[pod.LabelRunner]] = true
+	}
+	if err != nil || len(others) == 0 || others[pod.LabelValue(l.runner)] {
+		return
+	}
+	warn(fmt.Sprintf("no job Pod there is of runner %s; they are of %s", l.runner, strings.Join(slices.Sorted(maps.Keys(others)), ", ")))
 }
 
 // list gives the Pods of the runner.

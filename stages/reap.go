@@ -67,6 +67,9 @@ func Reap(ctx context.Context, p ReapParts) ([]Leftover, error) {
 	if l.reach.narrowed {
 		p.Warn("the driver may not list Pods and Secrets in all namespaces, so those that jobs have chosen are known by this host's memory alone: " + strings.Join(l.reach.known, ", "))
 	}
+	if len(found) == 0 && err == nil {
+		l.warnOfOthers(ctx, p.Warn)
+	}
 	failed := []error{err}
 	var told []Leftover
 	for _, one := range found {

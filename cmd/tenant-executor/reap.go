@@ -84,7 +84,7 @@ func (h *hand) writeLeftovers(found []stages.Leftover, dryRun bool) error {
 	case !h.format.Table():
 		return h.format.Write(h.stdout, append([]stages.Leftover{}, found...))
 	case len(found) == 0:
-		_, err := fmt.Fprintln(h.stdout, "Nothing is left over.")
+		_, err := fmt.Fprintf(h.stdout, "Nothing is left over of runner %s.\n", h.runner)
 		return err
 	}
 	t := h.table()

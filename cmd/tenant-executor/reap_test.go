@@ -84,12 +84,23 @@ func TestReap(t *testing.T) {
 	}
 }
 
+// A token that is mistyped finds nothing, which must not be taken for good news.
+func TestReapOfAnotherRunner(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	h.secrets()
+	like := h.prepared()
+	h.other(like, "another-runners", secondRunner, owned(t, "pid", impossible))
+	h.expect(h.stage("reap", "--runner", "typo"), 0, "Nothing is left over of runner typo.\n",
+		"WARNING: no job Pod there is of runner typo; they are of "+secondRunner+", "+firstRunner+"\n")
+}
+
 func TestReapTable(t *testing.T) {
 	t.Parallel()
 	h := leaver(t)
 	h.secrets()
 	like := h.prepared()
-	h.expect(h.stage("reap"), 0, "Nothing is left over.\n", "")
+	h.expect(h.stage("reap"), 0, "Nothing is left over of runner "+firstRunner+".\n", "")
 	h.other(like, "dead", firstRunner, owned(t, "pid", impossible))
 	// A Pod's age is the one thing here that differs from run to run.
 	reap := func(args ...string) result {

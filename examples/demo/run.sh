@@ -58,5 +58,11 @@ localrunner run --config "$folder/config.toml" --listen "$address:0" --cache-sto
 	--variable REGISTRY="$registry" --sections plain examples/pipelines/demo.yml
 
 echo
+tries=0
+until localtenant gateway show --name "$tenant" --output json | grep -q '"unfinishedPods": 0,'; do
+	tries=$((tries + 1))
+	[ "$tries" -lt 40 ] || { echo "a Pod of the jobs is still there" >&2; exit 1; }
+	sleep 0.5
+done
 echo "== The Pods of the jobs are gone; the node stays for the hold"
 localtenant status --name "$tenant"

@@ -236,7 +236,7 @@ func ownTenant() session {
 			{"kubectl --kubeconfig /var/lib/localtenant/demo/kcp.kubeconfig get cluster demo", "https://127.0.0.1:"},
 			{"localtenant status --output json", `"bridgeAddress"`},
 			{"localtenant gateway show", "ceiling"},
-			{"localtenant gateway set --ceiling 2 --pods-per-node 1 --hold 30s --boot-time 0s", "ceiling 2, 1 Pods a node, hold 30s, boot time 0s"},
+			{"localtenant gateway set --ceiling 2 --pods-per-node 1 --hold 30s --boot-time 0s", "ceiling 2, pods-per-node 1, hold 30s, boot time 0s"},
 			{"localtenant gateway set --paused", "paused"},
 			{"localtenant gateway show --output json", "{\n  \"ceiling\": 2,\n"},
 			{"localtenant node add", "one ready after"},

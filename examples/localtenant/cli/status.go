@@ -94,7 +94,7 @@ func runningText(running bool, pid int) string {
 }
 
 func gatewayText(g gateway.Status, now time.Time) string {
-	text := fmt.Sprintf("%s: %d unfinished Pods want %d nodes, %d there, %d booting (ceiling %d, %d Pods a node, hold %s, boot time %s)",
+	text := fmt.Sprintf("%s: unfinished Pods %d, nodes wanted %d, %d there, %d booting (ceiling %d, pods-per-node %d, hold %s, boot time %s)",
 		g.State, g.UnfinishedPods, g.Wanted, g.Nodes, g.Booting, g.Ceiling, g.PodsPerNode, g.Hold.Duration, g.BootTime.Duration)
 	if g.IdleSince != nil {
 		text += fmt.Sprintf(", idle for %s", now.Sub(*g.IdleSince).Round(time.Second))
