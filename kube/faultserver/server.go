@@ -108,7 +108,7 @@ func (s *Server) Up(t testing.TB) {
 	if err != nil {
 		t.Fatalf("opening the port: %v", err)
 	}
-	listener, err := listen(s.address)
+	listener, err := listen(t, s.address)
 	if err != nil {
 		t.Fatalf("opening the port: %v", err)
 	}

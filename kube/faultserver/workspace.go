@@ -70,7 +70,7 @@ func (w *Workspace) Up(t testing.TB) {
 	if err != nil {
 		t.Fatalf("opening the workspace's port: %v", err)
 	}
-	listener, err := listen(w.address)
+	listener, err := listen(t, w.address)
 	if err != nil {
 		t.Fatalf("opening the workspace's port: %v", err)
 	}
