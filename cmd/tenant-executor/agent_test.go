@@ -64,7 +64,20 @@ func TestKilledSupervisor(t *testing.T) {
 // the stage ends as what it is.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
+	t.Run("one pipe", func(t *testing.T) {
+		t.Parallel()
+		fullDisk(t, "false", "yes 0123456789abcdef")
+	})
+	t.Run("a pipe for each stream", func(t *testing.T) {
+		t.Parallel()
+		fullDisk(t, "true", "yes 0123456789abcdef >&2 & yes 0123456789abcdef")
+	})
+}
+
+func fullDisk(t *testing.T, separate, script string) {
+	t.Helper()
 	h := newHarness(t)
+	h.settings["run.separate_stderr"] = separate
 	p := h.play()
 	h.env["TENANT_EXECUTOR_POD"] = h.podName("0a1b2c")
 	volume := p.volume(h.env["TENANT_EXECUTOR_POD"])
@@ -93,7 +106,7 @@ func TestFullDisk(t *testing.T) {
 			return to.Write(b)
 		})
 	})
-	stage := h.startRun("build_script", h.counted()+"yes 0123456789abcdef")
+	stage := h.startRun("build_script", h.counted()+script)
 	until(t, "the disk is full and the stage has ended", func() bool {
 		found, err := filepath.Glob(filepath.Join(volume, "build", "stages", "build_script-*", "status"))
 		return err == nil && len(found) == 1
@@ -101,7 +114,9 @@ func TestFullDisk(t *testing.T) {
 	close(full)
 	got := stage.wait()
 	output, said, _ := strings.Cut(got.stdout, "\x1b")
-	if want := strings.Repeat("0123456789abcdef\n", len(output)/17+1); len(output) < 1<<20 || !strings.HasPrefix(want, output) {
+	// Of two streams whole pieces alternate, not lines.
+	want := strings.Repeat("0123456789abcdef\n", len(output)/17+1)
+	if len(output) < 1<<20 || separate == "false" && !strings.HasPrefix(want, output) {
 		t.Errorf("%d bytes of output, or not the script's", len(output))
 	}
 	if got.code != systemCode || !strings.Contains(said, "could not be kept") || !strings.Contains(said, "no space left on device") {

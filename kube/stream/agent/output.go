@@ -39,11 +39,11 @@ func openOutput(stream Stream) (output, *os.File, error) {
 
 // keep writes output down, unless nobody is to see it any more.
 func (v *supervisor) keep(stream Stream, p []byte) error {
+	v.keeping.Lock()
+	defer v.keeping.Unlock()
 	if v.muted.Load() {
 		return nil
 	}
-	v.keeping.Lock()
-	defer v.keeping.Unlock()
 	if _, err := v.spool.put(stream, p); err != nil && !errors.Is(err, errAbandoned) {
 		return err
 	}

@@ -50,8 +50,12 @@ func Supervise(folder string) error {
 // lockFile is the file number of the stage's lock in the supervisor.
 const lockFile = 3
 
-// pause waits for the driver to print; false once nobody waits any more.
+// pause waits for the driver to print; false once nobody waits any more, or
+// nothing more is kept.
 func (v *supervisor) pause() bool {
+	if v.muted.Load() {
+		return false
+	}
 	select {
 	case <-v.gone:
 		return false
@@ -195,6 +199,10 @@ func startTrouble(err error) Status {
 
 // end writes the status down; from then on the stage has ended.
 func (v *supervisor) end(status Status) error {
+	// Where one of two outputs could not be kept, the other may still be read.
+	v.muted.Store(true)
+	v.keeping.Lock()
+	defer v.keeping.Unlock()
 	if err := v.spool.close(); err != nil && status.Trouble == TroubleNone {
 		status.Trouble, status.Detail = TroubleDisk, err.Error()
 	}
