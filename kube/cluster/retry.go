@@ -118,6 +118,14 @@ type bareError struct {
 	timeout bool
 }
 
+// Error does not speak of deadlines of the driver's own.
+func (e *bareError) Error() string {
+	if errors.Is(e.error, context.DeadlineExceeded) {
+		return "no answer came in time"
+	}
+	return e.error.Error()
+}
+
 func (e *bareError) Unwrap() error { return e.error }
 func (e *bareError) Timeout() bool { return e.timeout }
 
