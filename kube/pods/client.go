@@ -81,7 +81,7 @@ func (c *Client) get(ctx context.Context, namespace, name string, into *corev1.P
 func (c *Client) Get(ctx context.Context, ref Ref) (*corev1.Pod, error) {
 	pod := &corev1.Pod{}
 	if err := c.get(ctx, ref.Namespace, ref.Name, pod); err != nil {
-		return nil, fmt.Errorf("reading Pod %s: %w", ref, err)
+		return nil, fmt.Errorf("reading Pod %s: %w", ref, cluster.Bare(err))
 	}
 	if ref.UID != "" && pod.UID != ref.UID {
 		return nil, fmt.Errorf("reading Pod %s: %w", ref, apierrors.NewNotFound(corev1.Resource("pods"), ref.Name))
