@@ -99,7 +99,7 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 		hint = ""
 	}
 	asked := overwrites{operators: p.Settings.Kubernetes}
-	asked.result, asked.refused = overwrite.Apply(p.Settings.Kubernetes, p.Variables)
+	asked.result, asked.refused = overwrite.Apply(p.Settings.Kubernetes, p.Job, p.Variables)
 	p.Settings.Kubernetes = asked.result.Settings
 	// From here on the namespace is the job's.
 	p.Settings.Kubernetes.Namespace = pod.Namespace(p.Settings.Kubernetes, p.Job)
