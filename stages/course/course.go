@@ -93,6 +93,9 @@ type Waits struct {
 	Start    Seconds `json:"start"`
 	Reach    Seconds `json:"reach"`
 	Services Seconds `json:"services,omitempty"`
+	// Queue is the part of Node in which others had the nodes: none could be
+	// booted for the job. The rest of Node is the boot.
+	Queue Seconds `json:"queue,omitempty"`
 }
 
 // Phase is one of the phases of prepare by its name.
@@ -161,6 +164,15 @@ func (c Course) Failure() (Step, bool) {
 		}
 	}
 	return Step{}, false
+}
+
+// Queued is how long the job waited without a node that was there or on its way
+// for it.
+func (c Course) Queued() Seconds {
+	if c.Kind == Cold {
+		return min(c.Waits.Queue, c.Waits.Node)
+	}
+	return c.Waits.Node
 }
 
 // Finished says whether the attempt has come to its end.
