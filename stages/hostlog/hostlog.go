@@ -110,7 +110,7 @@ func (l *Log) End(c course.Course, s course.Step, failed error) {
 	}
 	f := failure.Of(failed)
 	level := logrus.ErrorLevel
-	if f.Class() == failure.Build {
+	if f.Class() == failure.Build || s.Cancelled() {
 		level = logrus.WarnLevel
 	}
 	entry.Log(level, "step failed: "+l.mask.Replace(f.Error()))
