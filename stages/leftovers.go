@@ -33,12 +33,24 @@ type leftovers struct {
 	// runner is the runner's short token.
 	runner string
 	reach  *reach
+	// closed hears of each attempt whose Pod was removed; nil where nobody does.
+	closed func(key, attempt, pod, why string)
+}
+
+// remove removes a leftover, and tells that its attempt is over.
+func (l *leftovers) remove(ctx context.Context, one reap.Leftover) error {
+	err := l.reap.Remove(ctx, one)
+	if err == nil && one.Kind == "Pod" && l.closed != nil {
+		l.closed(one.Labels[pod.LabelJob], one.Labels[pod.LabelAttempt], one.Name, string(one.Reason))
+	}
+	return err
 }
 
 func (d *Driver) leftovers(host Host) *leftovers {
 	return &leftovers{
 		cluster: d.cluster, pods: d.pods, nodes: d.nodes, reap: reap.NewClient(d.cluster, requestBudget),
 		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, reach: d.reach().withChosen(d.state, d.clock.Now()),
+		closed: d.course.CloseOther,
 	}
 }
 
@@ -155,7 +167,7 @@ func (l *leftovers) undo(ctx context.Context, most int) (removed int) {
 		left, err := l.ofUndone(ctx, u)
 		for i := range left {
 			if err == nil {
-				if err = l.reap.Remove(ctx, left[i]); err == nil {
+				if err = l.remove(ctx, left[i]); err == nil {
 					removed++
 				}
 			}

@@ -71,7 +71,7 @@ func (d *Driver) sweep(ctx context.Context, left *leftovers, list []corev1.Pod) 
 		if i == sweepAtOnce {
 			break
 		}
-		if left.reap.Remove(ctx, l) != nil {
+		if left.remove(ctx, l) != nil {
 			continue
 		}
 		d.noteReaped(1)
