@@ -1,7 +1,6 @@
 package stages
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,6 +14,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
@@ -48,7 +48,10 @@ func (d *Driver) setup(ctx context.Context, running *corev1.Pod) error {
 		}
 		return err
 	})
+	var long *bounded.TooLongError
 	switch {
+	case errors.As(err, &long):
+		return failure.Wrap(failure.HelperUnusable, err, "what sh of the helper image %s answers is no shell's", imageOf(running, job.Helper))
 	case talk != nil && talk.failed() != nil:
 		return failure.Wrap(failure.Unsupported, talk.failed(), "the node of the job's Pod %s", ref)
 	case err != nil && again(err):
@@ -79,10 +82,10 @@ func imageOf(p *corev1.Pod, container job.Container) string {
 type handshake struct {
 	stdin  *io.PipeReader
 	answer *io.PipeWriter
-	stderr bytes.Buffer
+	stderr bounded.Buffer
 
 	mu      sync.Mutex
-	heard   bytes.Buffer
+	heard   bounded.Buffer
 	replied bool
 	err     error
 }
@@ -97,7 +100,9 @@ func newHandshake() *handshake {
 func (h *handshake) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.heard.Write(p)
+	if n, err := h.heard.Write(p); err != nil {
+		return n, err
+	}
 	line, _, whole := strings.Cut(h.heard.String(), "\n")
 	if !whole || h.replied {
 		return len(p), nil
