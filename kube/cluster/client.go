@@ -186,6 +186,7 @@ func (c *Client) connection(found Config, secrets credentials) (connection, erro
 			NegotiatedSerializer: serializer.NewCodecFactory(c.scheme).WithoutConversion(),
 		},
 	}
+	config.Wrap(boundAnswers)
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
 		return connection{}, fmt.Errorf("preparing the connection to %s with %s: %w", found.URL, found.CertFile, err)
