@@ -11,6 +11,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
@@ -74,9 +75,12 @@ func (d *Driver) stageFailure(ctx context.Context, ref pods.Ref, err error) erro
 // execFailure is the failure of a command that did not run.
 func (d *Driver) execFailure(ctx context.Context, ref pods.Ref, err error) error {
 	var runtime *stream.RuntimeError
+	var long *bounded.TooLongError
 	switch {
 	case ctx.Err() != nil:
 		return err
+	case errors.As(err, &long):
+		return failure.Wrap(failure.ConnectionLost, err, "what answers in the job's Pod %s is not the driver's agent", ref)
 	case stream.PodGone(err):
 		return failure.New(failure.PodLost, "the job's Pod %s does not exist any more", ref)
 	case errors.As(err, &runtime):
