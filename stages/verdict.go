@@ -65,6 +65,9 @@ func (d *Driver) stageFailure(ctx context.Context, ref pods.Ref, err error) erro
 		}
 		return failure.Wrap(failure.ConnectionLost, err, "the job's Pod %s", ref)
 	}
+	if lost := d.withoutAgent(ctx, ref, err); lost != nil {
+		return lost
+	}
 	var final *stream.FinalError
 	if stream.PodGone(err) && errors.As(err, &final) && !final.Begun {
 		return errNotThere{d.execFailure(ctx, ref, err)}
@@ -84,6 +87,10 @@ func (d *Driver) execFailure(ctx context.Context, ref pods.Ref, err error) error
 	case stream.PodGone(err):
 		return failure.New(failure.PodLost, "the job's Pod %s does not exist any more", ref)
 	case errors.As(err, &runtime):
+		// Another Pod of this name has the same image, and nothing of the job.
+		if lost := d.podFailure(ctx, ref, ""); lost != nil {
+			return lost
+		}
 		return failure.Wrap(failure.ImageUnusable, err, "the job's Pod %s", ref)
 	case stream.MayReachLater(err):
 		return failure.Wrap(failure.Unreachable, err, "the job's Pod %s", ref)
@@ -98,7 +105,7 @@ func (d *Driver) podFailure(ctx context.Context, ref pods.Ref, container string)
 	defer cancel()
 	found, err := d.pods.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
-		return failure.New(failure.PodLost, "the job's Pod %s was deleted while the stage ran", ref)
+		return podGone(ref, err)
 	}
 	if err != nil {
 		return nil
