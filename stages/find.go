@@ -12,9 +12,9 @@ import (
 
 // Finder says where the tenant cluster is, by the [cluster] section.
 type Finder struct {
-	// Settings reads the section anew: the cluster may move while a stage
-	// runs.
-	Settings func() (settings.Cluster, error)
+	// Settings is the section as it is by now: the cluster may move while a
+	// stage runs.
+	Settings func() settings.Cluster
 	// Memory keeps what was found for the next stage.
 	Memory cluster.Memory
 	// Env is the process's environment.
@@ -30,10 +30,8 @@ type Finder struct {
 
 // Find implements cluster.Find.
 func (f *Finder) Find(ctx context.Context) (cluster.Config, error) {
-	s, err := f.Settings()
-	if err != nil {
-		return cluster.Config{}, err
-	}
+	s := f.Settings()
+	var err error
 	config := cluster.Config{URL: s.URL, CAFile: s.CAFile, CertFile: s.CertFile, KeyFile: s.KeyFile}
 	switch {
 	case s.InCluster:
