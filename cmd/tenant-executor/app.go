@@ -183,6 +183,7 @@ func (a *app) finder(folder *state.Folder, known settings.Cluster, afresh bool) 
 		},
 		Memory:    folder,
 		Env:       a.environment,
+		Say:       func(text string) { a.voice.Info("%s", text) },
 		UserAgent: "tenant-executor/" + version(),
 		Afresh:    afresh,
 	}

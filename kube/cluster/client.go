@@ -186,7 +186,11 @@ func (c *Client) connection(found Config, secrets credentials) (connection, erro
 			NegotiatedSerializer: serializer.NewCodecFactory(c.scheme).WithoutConversion(),
 		},
 	}
-	client, err := rest.RESTClientFor(config)
+	web, err := httpClient(config)
+	if err != nil {
+		return connection{}, fmt.Errorf("preparing the connection to %s with %s: %w", found.URL, found.CertFile, err)
+	}
+	client, err := rest.RESTClientForConfigAndClient(config, web)
 	if err != nil {
 		return connection{}, fmt.Errorf("preparing the connection to %s with %s: %w", found.URL, found.CertFile, err)
 	}
