@@ -31,6 +31,9 @@ type app struct {
 	// does not keep the order between two pipes.
 	voice joblog.Log
 
+	// leave ends the command's context, as the runner's TERM does.
+	leave func()
+
 	configFile, jobFile, runner string
 	// stage is the stage that this process is, "" for commands of people; see
 	// observe.

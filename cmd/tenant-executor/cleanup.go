@@ -22,6 +22,7 @@ done by a later stage of any job.`,
   tenant-executor cleanup --config driver.toml --job job.json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			a.unattended()
 			a.stage = course.Cleanup
 			return a.cleanup(c.Context())
 		},
