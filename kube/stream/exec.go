@@ -124,7 +124,7 @@ func (r *Runner) Run(ctx context.Context, c Command) (int, error) {
 		}
 		return 0, &LostError{Err: err}
 	}
-	session.begin(c)
+	session.begin(ctx, c)
 	code, err := session.wait(ctx)
 	var runtime *RuntimeError
 	if r.over == WebSocket && errors.As(err, &runtime) && !strings.Contains(runtime.Message, runtimeWord) {
