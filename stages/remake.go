@@ -10,6 +10,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -89,7 +90,7 @@ var errNodeWatched = errors.New("the Pod has started")
 // node which has been dropped reads Pending for minutes.
 func (d *Driver) withNode(ctx context.Context, ref pods.Ref) (context.Context, context.CancelCauseFunc) {
 	watched, cancel := context.WithCancelCause(ctx)
-	go func() {
+	crash.Go(watched, func() {
 		watch := nodeWatch{clock: d.clock, limit: d.settings.Run.NodeLost.Value()}
 		for {
 			select {
@@ -105,7 +106,7 @@ func (d *Driver) withNode(ctx context.Context, ref pods.Ref) (context.Context, c
 				return
 			}
 		}
-	}()
+	})
 	return watched, cancel
 }
 

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
 )
 
@@ -58,19 +59,19 @@ func (l *link) send(f agent.Frame) error {
 // serve speaks with the agent until the stage's end or the connection's.
 func (l *link) serve(ctx context.Context, cancel context.CancelCauseFunc) (agent.Status, error) {
 	alive := make(chan struct{}, 1)
-	l.busy.Go(func() { l.watch(ctx, cancel, alive) })
-	l.busy.Go(func() { l.open(ctx) })
-	l.busy.Go(func() { l.awaitStop(ctx, cancel) })
+	l.busy.Go(crash.Guard(ctx, func() { l.watch(ctx, cancel, alive) }))
+	l.busy.Go(crash.Guard(ctx, func() { l.open(ctx) }))
+	l.busy.Go(crash.Guard(ctx, func() { l.awaitStop(ctx, cancel) }))
 
 	type end struct {
 		status agent.Status
 		err    error
 	}
 	over := make(chan end, 1)
-	l.busy.Go(func() {
+	l.busy.Go(crash.Guard(ctx, func() {
 		status, err := l.receive(ctx, alive)
 		over <- end{status, err}
-	})
+	}))
 	select {
 	case e := <-over:
 		return e.status, e.err
@@ -126,13 +127,13 @@ func (l *link) awaitStop(ctx context.Context, cancel context.CancelCauseFunc) {
 			return
 		case grace := <-c.stop:
 			c.stopping, c.grace = true, grace
-			l.busy.Go(func() {
+			l.busy.Go(crash.Guard(ctx, func() {
 				select {
 				case <-ctx.Done(): // the next connection delivers it
 				case <-l.opened:
 					_ = l.sendStop(grace) // if it fails, the connection has ended
 				}
-			})
+			}))
 		case <-late:
 			if l.held.Load() {
 				cancel(errHeld)
