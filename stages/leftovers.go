@@ -35,19 +35,26 @@ type leftovers struct {
 	// runner is the runner's short token.
 	runner string
 	reach  *reach
+	// closed hears of each attempt whose Pod was removed; nil where nobody does.
+	closed func(key, attempt, pod, why string)
 	// nodeLost is how long a node may be not ready before it counts as lost.
 	nodeLost time.Duration
 }
 
-// remove removes a leftover.
+// remove removes a leftover, and tells that its attempt is over.
 func (l *leftovers) remove(ctx context.Context, one reap.Leftover) error {
-	return l.reap.Remove(ctx, one)
+	err := l.reap.Remove(ctx, one)
+	if err == nil && one.Kind == "Pod" && l.closed != nil {
+		l.closed(one.Labels[pod.LabelJob], one.Labels[pod.LabelAttempt], one.Name, string(one.Reason))
+	}
+	return err
 }
 
 func (d *Driver) leftovers(host Host) *leftovers {
 	return &leftovers{
 		cluster: d.cluster, pods: d.pods, nodes: d.nodes, reap: reap.NewClient(d.cluster, requestBudget),
 		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, reach: d.reach().withChosen(d.state, d.clock.Now()),
+		closed:   d.course.CloseOther,
 		nodeLost: d.settings.Run.NodeLost.Value(),
 	}
 }

@@ -36,6 +36,8 @@ type ReapParts struct {
 	Clock  pods.Clock
 	// Warn says what the result lacks.
 	Warn func(text string)
+	// Closed hears of each attempt whose Pod was removed; nil where nobody does.
+	Closed func(key, attempt, pod, why string)
 	// DryRun only looks.
 	DryRun bool
 }
@@ -150,6 +152,7 @@ func (p ReapParts) leftovers(c *cluster.Client) *leftovers {
 		cluster: c, pods: pods.NewClient(c, requestBudget), nodes: capacity.NewNodes(c, requestBudget),
 		reap: reap.NewClient(c, requestBudget), clock: p.Clock, host: p.Host, state: p.State,
 		runner: p.Runner, reach: reachOf(p.Settings.Kubernetes, p.Settings.Kubernetes).withChosen(p.State, p.Clock.Now()),
+		closed:   p.Closed,
 		nodeLost: p.Settings.Run.NodeLost.Value(),
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
@@ -74,18 +75,15 @@ func (d *Driver) stageFailure(ctx context.Context, ref pods.Ref, err error) erro
 	return d.execFailure(ctx, ref, err)
 }
 
-// mayReachLater says whether a command that did not start may start a little
-// later, perhaps where the cluster has moved to.
-func (d *Driver) mayReachLater(ctx context.Context, err error) bool {
-	return d.cluster.Refind(ctx, err) || stream.MayReachLater(err)
-}
-
 // execFailure is the failure of a command that did not run.
 func (d *Driver) execFailure(ctx context.Context, ref pods.Ref, err error) error {
 	var runtime *stream.RuntimeError
+	var long *bounded.TooLongError
 	switch {
 	case ctx.Err() != nil:
 		return err
+	case errors.As(err, &long):
+		return failure.Wrap(failure.ConnectionLost, err, "what answers in the job's Pod %s is not the driver's agent", ref)
 	case stream.PodGone(err):
 		return failure.New(failure.PodLost, "the job's Pod %s does not exist any more", ref)
 	case errors.As(err, &runtime):

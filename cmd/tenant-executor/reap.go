@@ -8,8 +8,11 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/cmd/tenant-executor/show"
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/kube/reap"
 	"github.com/socialweb-computer/tenant-executor/stages"
+	"github.com/socialweb-computer/tenant-executor/stages/course"
+	"github.com/socialweb-computer/tenant-executor/stages/metrics"
 	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
 
@@ -72,11 +75,18 @@ func (h *hand) reap(c *cobra.Command, dryRun bool) error {
 		return err
 	}
 	folder, stateErr := state.Open(s.State.Dir)
+	book, _ := h.look(s.State.Dir) // without one there is nothing to close
 	found, err := stages.Reap(c.Context(), stages.ReapParts{
 		Settings: s, Find: h.finder(folder, true).Find, State: folder, StateErr: stateErr,
 		Runner: h.runner, Host: h.host(folder), Clock: stages.Clock{}, DryRun: dryRun,
 		Warn: func(text string) { h.voice.Warn("%s", text) },
+		Closed: func(key, attempt, pod, why string) {
+			_ = book.Close(key, attempt, pod, stages.Clock{}.Now(), why) // the statistics go without
+		},
 	})
+	if err := h.recount(s, book); err != nil && !dryRun {
+		h.voice.Warn("%v", err)
+	}
 	if err != nil && len(found) == 0 {
 		return err // "nothing" would not be true
 	}
@@ -112,4 +122,12 @@ func (h *hand) writeLeftovers(found []stages.Leftover, dryRun bool) error {
 			show.Text(l.Node), show.Text(show.Age(now.Sub(l.Made))), result)
 	}
 	return t.Write(h.stdout)
+}
+
+// recount has the metrics in a file say which attempts are over.
+func (h *hand) recount(s settings.Settings, book *course.Book) error {
+	if s.Metrics.Textfile == "" || book == nil {
+		return nil
+	}
+	return metrics.WriteTextfile(s.Metrics.Textfile, book, stages.Clock{}.Now(), buildInfo())
 }

@@ -43,7 +43,14 @@ func (h Host) Life(o Owner, made time.Time, self *Owner) Life {
 		// machine that goes by the same names.
 		return Unknown
 	}
-	if space, err := h.space(); err != nil || space != o.Space {
+	space, err := h.space()
+	if err != nil {
+		return Unknown
+	}
+	if space != o.Space {
+		if o.Container != "" && o.Container == h.container() {
+			return Gone // with the container that was started before this one
+		}
 		return Unknown
 	}
 	if !h.lives(o) {

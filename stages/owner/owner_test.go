@@ -197,6 +197,18 @@ func TestLife(t *testing.T) {
 		}, owner.Alive},
 		{"a shape of /proc that is not known", func(p string, _ *owner.Host, _, _ *owner.Owner) { write(t, p, "812/stat", "812 x") }, owner.Alive},
 		{"another PID namespace", func(_ string, _ *owner.Host, o, _ *owner.Owner) { o.Space, o.PID = "pid:[2]", 999 }, owner.Unknown},
+		{"an earlier start of its container", func(p string, _ *owner.Host, o, _ *owner.Owner) {
+			o.Space, o.Container = "pid:[2]", podUID+"/runner"
+			inContainer(t, p, "runner")
+		}, owner.Gone},
+		{"another container of its Pod", func(p string, _ *owner.Host, o, _ *owner.Owner) {
+			o.Space, o.Container = "pid:[2]", podUID+"/runner"
+			inContainer(t, p, "sidecar")
+		}, owner.Unknown},
+		{"this start of its container", func(p string, _ *owner.Host, o, _ *owner.Owner) {
+			o.Container = podUID + "/runner"
+			inContainer(t, p, "runner")
+		}, owner.Alive},
 		{"the host was booted since", func(_ string, _ *owner.Host, o, _ *owner.Owner) { o.Boot = "boot-0" }, owner.Gone},
 		{"a twin of the host", func(p string, _ *owner.Host, o, _ *owner.Owner) {
 			o.Boot = "boot-0"
@@ -241,6 +253,15 @@ func TestLife(t *testing.T) {
 			}
 		})
 	}
+}
+
+const podUID = "0b5cf8a8-6f5e-4b0c-9d39-1f2d4c7a9e10"
+
+// inContainer has /proc show what a container sees of its mounts.
+func inContainer(t *testing.T, proc, name string) {
+	t.Helper()
+	write(t, proc, "self/mountinfo", "2201 2190 254:1 /var/lib/kubelet/pods/"+podUID+"/etc-hosts /etc/hosts rw,relatime - ext4 /dev/vda1 rw\n"+
+		"2202 2190 254:1 /var/lib/kubelet/pods/"+podUID+"/containers/"+name+"/5d0f1b2c /dev/termination-log rw,relatime - ext4 /dev/vda1 rw\n")
 }
 
 func TestOwnerAsText(t *testing.T) {
