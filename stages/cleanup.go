@@ -103,7 +103,7 @@ func (d *Driver) remove(ctx context.Context, found *corev1.Pod) (well bool, err 
 	ref := pods.RefTo(found)
 	if found.Spec.NodeName != "" {
 		health, err := d.nodes.Health(ctx, found.Spec.NodeName)
-		if err == nil && health.Lost(d.clock.Now(), d.settings.Run.NodeLost.Value()) {
+		if err == nil && health.Lost(d.clusterNow(), d.settings.Run.NodeLost.Value()) {
 			return false, d.pods.ForceDelete(ctx, ref)
 		}
 		well = err == nil && health.Ready

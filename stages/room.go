@@ -30,7 +30,7 @@ const (
 // booted beside it. The list is of all Pods that have or want a node; deleted
 // are those of them that were deleted since.
 func (d *Driver) awaitRoom(ctx context.Context, list []corev1.Pod, deleted map[types.UID]bool) {
-	now := d.clock.Now()
+	now := d.clusterNow()
 	ends := func(p *corev1.Pod) bool {
 		return deleted[p.UID] || p.DeletionTimestamp != nil && now.Before(p.DeletionTimestamp.Add(roomBudget))
 	}

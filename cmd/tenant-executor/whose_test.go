@@ -274,3 +274,40 @@ func TestFinalizersAreNamed(t *testing.T) {
 		t.Errorf("ps shows\n%s", got.stdout)
 	}
 }
+
+// What another host has stamped is judged by the cluster's clock: this host's own
+// may be hours ahead.
+func TestThisHostsClockIsAhead(t *testing.T) {
+	t.Parallel()
+	h := leaver(t)
+	h.settings["run.node_lost"] = "10m"
+	const ahead = 3 * time.Hour
+	h.server.SetAhead(-ahead)
+	there := time.Now().Add(-ahead)
+	like := h.prepared()
+	stamped, err := time.Parse(time.RFC3339, like.Annotations[domain+"expires"])
+	if err != nil || stamped.Before(there.Add(time.Hour)) || stamped.After(there.Add(ahead)) {
+		t.Errorf("the Pod expires at %s, %v; for the cluster it is %s", stamped, err, there)
+	}
+	expires := func(at time.Time) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			owned(t, "host", "elsewhere")(p)
+			p.Annotations[domain+"expires"] = at.UTC().Format(time.RFC3339)
+		}
+	}
+	h.other(like, "has-time", firstRunner, expires(there.Add(time.Hour)))
+	h.other(like, "is-late", firstRunner, expires(there.Add(-time.Minute)))
+	h.server.SetNodeSince(node, false, there)
+	h.job["id"] = 4712
+	made := h.prepared()
+	if got := h.names(); !slices.Equal(got, []string{like.Name, "has-time", made.Name}) {
+		t.Errorf("left: %v", got)
+	}
+	h.server.SetNodeSince(node, false, there.Add(-time.Hour))
+	h.stage("cleanup")
+	for i, o := range h.deletions() {
+		if want := []int64{1, 0}[i]; *o.GracePeriodSeconds != want {
+			t.Errorf("deletion %d has the grace %d, want %d", i+1, *o.GracePeriodSeconds, want)
+		}
+	}
+}
