@@ -172,7 +172,7 @@ func (d *Driver) narrator(created *corev1.Pod) *narrator {
 func (d *Driver) abandon(ctx context.Context) {
 	ctx, cancel := detach(ctx, abortBudget)
 	defer cancel()
-	if _, err := d.deletePods(ctx); err != nil {
+	if _, _, err := d.deletePods(ctx); err != nil {
 		d.log.Warn("The Pod of the job is not deleted yet, cleanup is to do it: %v", err)
 	}
 }

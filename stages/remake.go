@@ -28,6 +28,7 @@ func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
 	note := d.podNote()
 	note.remove() // it would be of an earlier attempt
 	for lost, taken := 0, 0; ; plan.Remake++ {
+		plan.Now = d.clusterNow()
 		objects, err := plan.Build()
 		if err != nil {
 			return err
