@@ -73,6 +73,8 @@ type Parts struct {
 	State    *state.Folder
 	StateErr error
 	Job      job.Job
+	// Decided is what config has decided for the job, nil where no config ran.
+	Decided *Decided
 	// PodName is the name that config chose for this attempt's Pod, "" where
 	// no config ran.
 	PodName string
@@ -100,10 +102,13 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 		hint = ""
 	}
 	asked := overwrites{operators: p.Settings.Kubernetes}
-	asked.result, asked.refused = overwrite.Apply(p.Settings.Kubernetes, p.Variables)
+	asked.result, asked.refused = overwrite.Apply(p.Settings.Kubernetes, p.Job, p.Variables)
 	p.Settings.Kubernetes = asked.result.Settings
 	// From here on the namespace is the job's.
 	p.Settings.Kubernetes.Namespace = pod.Namespace(p.Settings.Kubernetes, p.Job)
+	if p.Decided != nil {
+		p.Settings.Kubernetes.Namespace = p.Decided.Namespace
+	}
 	return &Driver{
 		settings:  p.Settings,
 		job:       p.Job,
@@ -118,7 +123,7 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 		cluster:   c,
 		pods:      pods.NewClient(c, requestBudget),
 		nodes:     capacity.NewNodes(c, requestBudget),
-		pool:      newPool(c, p.Settings, p.Clock),
+		pool:      newPool(c, p.Settings, clusterClock{p.Clock, c}),
 		runner:    stream.NewRunner(c, stream.Transport(p.Settings.Cluster.Transport)),
 		asked:     asked,
 		origin:    p.Origin,

@@ -11,6 +11,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -30,7 +31,7 @@ func (d *Driver) lookAtService(ctx context.Context, found *corev1.Pod, container
 	defer cancel(nil)
 	v := &serviceView{driver: d, ref: pods.RefTo(found), container: container}
 	if o.Follow {
-		go d.guard(looking, cancel, v.ref, string(container), nil)
+		crash.Go(looking, func() { d.guard(looking, cancel, v.ref, string(container), nil) })
 	}
 	err := v.show(looking, o, out)
 	var lost *failure.Failure
@@ -69,7 +70,7 @@ func (v *serviceView) show(ctx context.Context, o LookOptions, out io.Writer) er
 	// The limit of a try is not for this one: a log may be long.
 	err := v.driver.cluster.RetryIf(ctx, handBudget, v.mayGoOn, func(context.Context) error { return v.read(ctx, false, to) })
 	if err == nil && o.Tail >= 0 {
-		_, err = out.Write(last.rest())
+		err = last.show(out, v.driver.log)
 	}
 	if err != nil || !o.Follow {
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
@@ -83,10 +84,14 @@ func (d *Driver) remadePod(ctx context.Context, ref pods.Ref, err error) (pods.R
 	return other, err == nil && other.Name != ref.Name
 }
 
-// findPod is the Pod of this job: by the name that config chose, or by label.
+// findPod is the Pod of this job: the very one that prepare has written down, or
+// the one of the name that config chose, or by label.
 func (d *Driver) findPod(ctx context.Context) (pods.Ref, error) {
 	if d.target.Name != "" {
 		return d.findTarget(ctx)
+	}
+	if noted := d.podNote().read(); noted != nil {
+		return noted.ref(), nil
 	}
 	if d.hint != "" {
 		return pods.Ref{Namespace: d.settings.Kubernetes.Namespace, Name: d.hint}, nil
@@ -132,12 +137,12 @@ func (d *Driver) follow(ctx context.Context, ref pods.Ref, s stream.Stage, hurry
 	done := make(chan stageEnd, 1)
 	var services *attendance
 	services, s.Output = d.attend(following, ref, s.Output)
-	go func() {
+	crash.Go(following, func() {
 		status, err := d.follower(ref, s.Container).Run(following, s, stop)
 		done <- stageEnd{status, err}
-	}()
-	go d.guard(following, cancel, ref, s.Container, services)
-	go d.stopOn(ctx, following, stop, hurry, cancel)
+	})
+	crash.Go(following, func() { d.guard(following, cancel, ref, s.Container, services) })
+	crash.Go(following, func() { d.stopOn(ctx, following, stop, hurry, cancel) })
 
 	r := d.awaitEnd(following, done)
 	limit := lookBudget

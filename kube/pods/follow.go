@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 )
 
 // Times of Follow. A watch can fall silent without ending (a proxy, a restart
@@ -33,10 +35,10 @@ type Change struct {
 func (c *Client) Follow(ctx context.Context, pod *corev1.Pod, clock Clock) <-chan Change {
 	changes := make(chan Change)
 	f := &follower{client: c, ref: RefTo(pod), clock: clock, changes: changes}
-	go func() {
+	crash.Go(ctx, func() {
 		defer close(changes)
 		f.run(ctx, pod)
-	}()
+	})
 	return changes
 }
 
@@ -95,13 +97,13 @@ func (f *follower) watch(ctx context.Context, pod *corev1.Pod) watched {
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
 	reread := f.clock.After(rereadEvery)
-	go func() {
+	crash.Go(limited, func() {
 		select {
 		case <-reread:
 			cancel()
 		case <-limited.Done():
 		}
-	}()
+	})
 	w, err := f.client.watch(limited, f.ref, seen.version)
 	if err != nil {
 		return seen

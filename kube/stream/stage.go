@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -10,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
 )
 
@@ -332,6 +333,7 @@ func (c *course) request() agent.Request {
 		Path:    c.stage.Path,
 		Apart:   c.stage.Apart,
 		Look:    c.stage.Look,
+		Owner:   c.stage.Script != nil,
 		Now:     c.stage.Now,
 	}
 	if !c.begun && c.stage.Script != nil {
@@ -347,9 +349,9 @@ func (c *course) connect(ctx context.Context) (agent.Status, error) {
 	defer cancel(nil)
 	in, toAgent := io.Pipe()
 	fromAgent, out := io.Pipe()
-	var stderr bytes.Buffer
+	var stderr bounded.Buffer // the agent has a line to say there at the most
 	ended := make(chan error, 1)
-	go func() {
+	crash.Go(ctx, func() {
 		code, err := c.follower.Runner.Run(ctx, Command{
 			Namespace: c.stage.Namespace, Pod: c.stage.Pod, Container: c.stage.Container,
 			Args:  []string{c.stage.Agent, agent.VerbFront, c.stage.Folder},
@@ -361,7 +363,7 @@ func (c *course) connect(ctx context.Context) (agent.Status, error) {
 		ended <- err
 		_ = out.CloseWithError(err)
 		_ = in.CloseWithError(err)
-	}()
+	})
 	l := &link{course: c, frames: agent.NewReader(fromAgent), to: toAgent, opened: make(chan struct{}), start: c.request(), from: c.taken, stopping: c.stopping, grace: c.grace}
 	status, err := l.serve(ctx, cancel)
 	// Nothing of this connection may be at work while the next one is.
