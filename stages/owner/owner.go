@@ -62,3 +62,6 @@ func (o Owner) process() Owner {
 	o.Attempt, o.Hostname = "", ""
 	return o
 }
+
+// Process means the runner's process, the same for all of its attempts.
+func (o Owner) Process() string { return o.process().String() }
