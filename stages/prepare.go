@@ -98,9 +98,9 @@ func (d *Driver) plan(host Host) (pod.Plan, error) {
 
 // start waits until the Pod runs and can be reached, and readies it.
 func (d *Driver) start(parent context.Context, created *corev1.Pod, pull func(container string) time.Duration) error {
-	ctx, cancel := d.withNode(parent, pods.RefTo(created))
-	defer cancel(errNodeWatched)
 	n := d.narrator(created)
+	ctx, cancel := d.withNode(parent, pods.RefTo(created), n.nodeName)
+	defer cancel(errNodeWatched)
 	n.logs = d.startLogs(ctx, pods.RefTo(created))
 	err := d.startWatched(ctx, created, pull, n)
 	d.endLogs(parent, n.logs)
@@ -138,6 +138,7 @@ func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull fun
 	if err != nil {
 		return d.awaitFailure(ctx, created, err)
 	}
+	n.node.Store(&running.Spec.NodeName)
 	d.noteNode(running.Spec.NodeName)
 	n.noteBoot(ctx, running, timing.Node)
 	from := d.clock.Now()
