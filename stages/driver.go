@@ -93,6 +93,7 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 	if err != nil {
 		return nil, connectFailure(err)
 	}
+	c.BearOutages(p.Settings.Run.Outage.Value(), outageTeller{p.Log})
 	hint := p.PodName
 	if !strings.HasPrefix(hint, p.Job.PodName("")) {
 		// A name of another job, left in the environment of a shell.

@@ -61,6 +61,19 @@ func (d *Driver) look(ctx context.Context, ref *pods.Ref, container string, watc
 	return nil
 }
 
+// glanceBudget is how long a glance may take: the stage is not followed
+// meanwhile.
+const glanceBudget = 2 * time.Second
+
+// glance is a look beside those of guard. A node that is not ready now may well
+// be back.
+func (d *Driver) glance(ctx context.Context, ref pods.Ref, container string) error {
+	ctx, cancel := context.WithTimeout(ctx, glanceBudget)
+	defer cancel()
+	watch := nodeWatch{clock: d.clock, limit: d.settings.Run.NodeLost.Value()}
+	return d.look(ctx, &ref, container, &watch, nil)
+}
+
 // nodeWatch decides when a node counts as lost: at once when it is gone, after
 // a while when it is not ready. A kubelet that restarts is back before that.
 type nodeWatch struct {

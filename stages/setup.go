@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"io"
 	"strings"
 	"sync"
@@ -15,7 +14,6 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
-	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/carry"
@@ -30,13 +28,7 @@ func (d *Driver) setup(ctx context.Context, running *corev1.Pod) error {
 	budget := d.settings.Wait.Reach.Value()
 	var code int
 	var talk *handshake
-	again := func(err error) bool {
-		// The setup may be done twice, so a connection that broke or stays
-		// silent is tried again like one that was refused.
-		var lost *stream.LostError
-		return d.mayReachLater(ctx, err) || errors.As(err, &lost) || errors.Is(err, context.DeadlineExceeded)
-	}
-	err := cluster.RetryIf(ctx, budget, again, func(ctx context.Context) (err error) {
+	err := d.cluster.RetryIf(ctx, budget, stream.MayRepeat, func(ctx context.Context) (err error) {
 		talk = newHandshake()
 		defer talk.end()
 		code, err = d.runner.Run(ctx, stream.Command{
@@ -51,7 +43,7 @@ func (d *Driver) setup(ctx context.Context, running *corev1.Pod) error {
 	switch {
 	case talk != nil && talk.failed() != nil:
 		return failure.Wrap(failure.Unsupported, talk.failed(), "the node of the job's Pod %s", ref)
-	case err != nil && again(err):
+	case err != nil && stream.MayRepeat(err):
 		return failure.Wrap(failure.ReachTimeout, err, "the Pod %s runs, but no command reached it within %s", ref, joblog.Duration(budget))
 	case err != nil:
 		return d.execFailure(ctx, ref, err)

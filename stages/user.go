@@ -3,14 +3,12 @@ package stages
 import (
 	"bytes"
 	"context"
-	"errors"
 	"path"
 	"strings"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
-	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 )
@@ -31,12 +29,8 @@ func (d *Driver) tellUser(ctx context.Context, ref pods.Ref) error {
 	file := path.Join(d.settings.Job.BuildsDir, uidFile)
 	var code int
 	var stderr bytes.Buffer
-	again := func(err error) bool {
-		// Making the file twice is making it once.
-		var lost *stream.LostError
-		return d.mayReachLater(ctx, err) || errors.As(err, &lost) || errors.Is(err, context.DeadlineExceeded)
-	}
-	err := cluster.RetryIf(ctx, d.settings.Wait.Reach.Value(), again, func(ctx context.Context) (err error) {
+	// Making the file twice is making it once.
+	err := d.cluster.RetryIf(ctx, d.settings.Wait.Reach.Value(), stream.MayRepeat, func(ctx context.Context) (err error) {
 		stderr.Reset()
 		code, err = d.runner.Run(ctx, stream.Command{
 			Namespace: ref.Namespace, Pod: ref.Name, Container: string(job.Build),

@@ -71,12 +71,6 @@ func (d *Driver) stageFailure(ctx context.Context, ref pods.Ref, err error) erro
 	return d.execFailure(ctx, ref, err)
 }
 
-// mayReachLater says whether a command that did not start may start a little
-// later, perhaps where the cluster has moved to.
-func (d *Driver) mayReachLater(ctx context.Context, err error) bool {
-	return d.cluster.Refind(ctx, err) || stream.MayReachLater(err)
-}
-
 // execFailure is the failure of a command that did not run.
 func (d *Driver) execFailure(ctx context.Context, ref pods.Ref, err error) error {
 	var runtime *stream.RuntimeError

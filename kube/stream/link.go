@@ -172,12 +172,16 @@ func (l *link) watch(ctx context.Context, cancel context.CancelCauseFunc, alive 
 func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status, error) {
 	c := l.course
 	acked := c.taken
+	var first time.Time // when the first frame came
 	for {
 		frame, err := l.frames.Next()
 		if err != nil {
 			return agent.Status{}, &LostError{Err: err}
 		}
-		l.spoke = true
+		if !l.spoke {
+			l.spoke, first = true, c.follower.Clock.Now()
+		}
+		taken, begun := c.taken, c.begun
 		sign(alive)
 		switch frame.Kind {
 		case agent.KindAlive:
@@ -214,7 +218,7 @@ func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status
 		default:
 			return agent.Status{}, &LostError{Err: agent.ErrCorrupt}
 		}
-		c.restored()
+		c.heard(c.taken != taken || c.begun != begun, c.follower.Clock.Now().Sub(first))
 	}
 }
 
