@@ -105,7 +105,11 @@ func (d *Driver) podByLabel(ctx context.Context) (pods.Ref, error) {
 			return pods.RefTo(&list[i]), nil
 		}
 	}
-	return pods.Ref{}, failure.New(failure.PodLost, "job %d has no Pod in namespace %s", d.job.ID, d.settings.Kubernetes.Namespace)
+	f := failure.New(failure.PodLost, "job %d has no Pod in namespace %s", d.job.ID, d.settings.Kubernetes.Namespace)
+	if d.hint == "" {
+		f.Seen(failure.NotPrepared, "") // no config ran before, so perhaps no prepare
+	}
+	return pods.Ref{}, f
 }
 
 // longestStage is how much of a stage's name its folder in the Pod shows.

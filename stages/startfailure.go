@@ -123,7 +123,7 @@ func inVain(e *pods.PhaseTimeoutError) string {
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // containerFailure is the failure that a container's problem means.
-func containerFailure(p pods.Problem) error {
+func containerFailure(p pods.Problem) *failure.Failure {
 	cause := map[pods.Kind]failure.Cause{
 		pods.NotStartable:  failure.ImageUnusable,
 		pods.ImagePlatform: failure.ImagePlatform,
@@ -131,7 +131,7 @@ func containerFailure(p pods.Problem) error {
 	}[p.Kind]
 	switch {
 	case cause == "":
-		return failure.New(failure.PodLost, "container %s ended by itself: %s: %s", p.Container, p.Reason, p.Message)
+		return failure.New(failure.PodLost, "container %s ended by itself: %s", p.Container, p.Words())
 	case p.Kind == pods.NotStartable && pods.Lacking(p.Message):
 		cause = failure.ClusterLacks
 	case p.Container == string(job.Helper) && p.Kind != pods.OutOfMemory:
@@ -146,9 +146,5 @@ func containerFailure(p pods.Problem) error {
 	case pods.OutOfMemory:
 		why = "its memory was used up: "
 	}
-	f := failure.New(cause, "container %s with image %s: %s%s: %s", p.Container, p.Image, why, p.Reason, p.Message)
-	if p.Kind == pods.OutOfMemory {
-		f.ExitCode = exitKilled
-	}
-	return f
+	return failure.New(cause, "container %s with image %s: %s%s", p.Container, p.Image, why, p.Words())
 }

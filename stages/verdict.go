@@ -3,6 +3,7 @@ package stages
 import (
 	"context"
 	"errors"
+	"strings"
 	"syscall"
 	"time"
 
@@ -30,7 +31,7 @@ func (d *Driver) verdict(container string, s agent.Status) error {
 	case s.OOM > 0 && (killed || s.Trouble == agent.TroubleLost):
 		f := failure.New(failure.OutOfMemory, "a process of the script was killed: the memory of container %s was used up%s", container, d.memoryLimit(container))
 		f.ExitCode = exitKilled
-		return f
+		return d.outOfMemory(container, f)
 	case s.Trouble == agent.TroubleNoShell, s.Trouble == agent.TroubleStart:
 		return failure.New(failure.ImageUnusable, "the script could not be started in container %s: %s", container, s.Detail)
 	case s.Trouble == agent.TroubleDisk:
@@ -79,6 +80,9 @@ func (d *Driver) execFailure(ctx context.Context, ref pods.Ref, err error) error
 		return err
 	case stream.PodGone(err):
 		return failure.New(failure.PodLost, "the job's Pod %s does not exist any more", ref)
+	case errors.As(err, &runtime) && strings.Contains(err.Error(), podAgent):
+		// It was there when prepare ended.
+		return failure.Wrap(failure.AgentRemoved, err, "the job's Pod %s", ref)
 	case errors.As(err, &runtime):
 		return failure.Wrap(failure.ImageUnusable, err, "the job's Pod %s", ref)
 	case stream.MayReachLater(err):
@@ -120,7 +124,10 @@ func lossOf(found *corev1.Pod, container string) error {
 	for _, p := range state.Problems {
 		switch {
 		case p.Container == container && p.Kind == pods.OutOfMemory:
-			return containerFailure(p)
+			// The script ended with its container.
+			f := containerFailure(p)
+			f.ExitCode = exitKilled
+			return f
 		case p.Kind == pods.ImagePlatform:
 			// Such a container runs for a moment, so that it counted as started.
 			return containerFailure(p)
