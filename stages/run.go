@@ -106,8 +106,8 @@ func (d *Driver) podByLabel(ctx context.Context) (pods.Ref, error) {
 		}
 	}
 	f := failure.New(failure.PodLost, "job %d has no Pod in namespace %s", d.job.ID, d.settings.Kubernetes.Namespace)
-	if d.hint == "" {
-		f.Seen(failure.NotPrepared, "") // no config ran before, so perhaps no prepare
+	if d.hint == "" && d.variables.ExitCodeFile() == "" {
+		f.Seen(failure.NotPrepared, "") // by hand, and no config ran before
 	}
 	return pods.Ref{}, f
 }

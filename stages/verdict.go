@@ -3,6 +3,7 @@ package stages
 import (
 	"context"
 	"errors"
+	"path"
 	"strings"
 	"syscall"
 	"time"
@@ -80,7 +81,7 @@ func (d *Driver) execFailure(ctx context.Context, ref pods.Ref, err error) error
 		return err
 	case stream.PodGone(err):
 		return failure.New(failure.PodLost, "the job's Pod %s does not exist any more", ref)
-	case errors.As(err, &runtime) && strings.Contains(err.Error(), podAgent):
+	case errors.As(err, &runtime) && strings.Contains(err.Error(), "/"+path.Base(podAgent)):
 		// It was there when prepare ended.
 		return failure.Wrap(failure.AgentRemoved, err, "the job's Pod %s", ref)
 	case errors.As(err, &runtime):

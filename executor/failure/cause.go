@@ -105,7 +105,7 @@ func Causes() []Description {
 		{ServiceSilent, Build, "A service did not answer at its HEALTHCHECK_TCP_PORT.",
 			"Check the port and what the service last said. The operator can raise wait.services if it only needs longer."},
 		{PodRefused, Build, "The cluster does not accept the job's Pod as it is defined.",
-			"The message is the cluster's own; a setting of the [kubernetes] section or a quota causes it."},
+			"The message is the cluster's own; a setting of the [kubernetes] section causes it."},
 		{ClusterLacks, Build, "The job's Pod names something that the cluster or the node does not have: a claim, a Secret or a ConfigMap for a volume, a CSI driver, a runtime, a security profile.",
 			"The message names it. The operator has to provide it, in the namespace of the Pod or on the nodes, or to correct the [kubernetes] section of the driver's configuration."},
 		{Oversized, Build, "The job asks for more than any node of the cluster has.",

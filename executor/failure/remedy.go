@@ -135,7 +135,7 @@ func lossRemedies() []Remedy {
 		{Causes: causes(PodLost), When: "the job used more disk than it may", words: `ephemeral local storage usage exceeds|exceeds? .*local ephemeral storage|usage of EmptyDir volume .* exceeds`,
 			Text: "The job wrote more to its disk than its limit. Write less, or raise the limit: ephemeral_storage_limit in the [kubernetes] section and, where the operator allows it, KUBERNETES_EPHEMERAL_STORAGE_LIMIT."},
 		{Causes: causes(PodLost), When: "the node ran out of something", words: `the node was low on resource|the node had condition: \[`,
-			Text: "The node ran short of what the message names, and ended the Pod. Set requests that are as large as what the job uses, or have the operator give the nodes more."},
+			Text: "The node ran short of what the message names, and ended the Pod. Retry the job, with requests as large as what it uses; the operator may have to give the nodes more."},
 		{Causes: causes(PodLost), When: "the node's topology manager does not take the Pod", words: `TopologyAffinityError`,
 			Text: "The node took the Pod and then could not give it its CPUs from one NUMA node, as the kubelet's topology manager there demands. Ask for fewer whole CPUs, or have the operator change the nodes' topology policy."},
 		{Causes: causes(PodLost), When: "the node has no room for the Pod after all", words: `OutOf(cpu|memory|pods|ephemeral-storage)|UnexpectedAdmissionError`,
