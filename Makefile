@@ -86,7 +86,7 @@ unit: agent compiler shells browser
 # sides of which read what the network brings, and the job as GitLab sends it.
 # FUZZTIME=10m for a long one.
 FUZZTIME = 10s
-FUZZ_PACKAGES = ./kube/stream/agent ./executor/job
+FUZZ_PACKAGES = ./kube/stream/agent ./executor/job ./executor/joblog
 fuzz:
 	@for package in $(FUZZ_PACKAGES); do \
 	for target in $$($(GO) test -list '^Fuzz' $$package | grep ^Fuzz); do \

@@ -1,7 +1,6 @@
 package stages
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
@@ -83,9 +83,13 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+// longestList is the most that a list of stages may have, in bytes; a stage takes
+// some hundred.
+const longestList = 1 << 20
+
 // listStages asks the agent in a container which stages there are.
 func (d *Driver) listStages(ctx context.Context, ref pods.Ref, container job.Container) ([]agent.Entry, error) {
-	var out, stderr bytes.Buffer
+	out, stderr := bounded.Buffer{Most: longestList}, bounded.Buffer{}
 	var code int
 	var entries []agent.Entry
 	err := d.cluster.RetryIf(ctx, requestBudget, stream.MayRepeat, func(ctx context.Context) (err error) {

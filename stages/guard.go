@@ -39,7 +39,7 @@ func (d *Driver) look(ctx context.Context, ref *pods.Ref, container string, watc
 	defer cancel()
 	found, err := d.pods.Get(limited, *ref)
 	if apierrors.IsNotFound(err) {
-		return failure.New(failure.PodLost, "the job's Pod %s was deleted while the stage ran", ref)
+		return podGone(*ref, err)
 	}
 	if err != nil {
 		d.cluster.Refind(ctx, err)
@@ -74,8 +74,8 @@ func (d *Driver) glance(ctx context.Context, ref pods.Ref, container string) err
 	return d.look(ctx, &ref, container, &watch, nil)
 }
 
-// nodeWatch decides when a node counts as lost: at once when it is gone, after
-// a while when it is not ready. A kubelet that restarts is back before that.
+// nodeWatch decides when a node counts as lost, by what it has itself seen of it:
+// since when the node is not ready is told by one clock then, that of the driver.
 type nodeWatch struct {
 	clock interface{ Now() time.Time }
 	limit time.Duration
@@ -83,17 +83,19 @@ type nodeWatch struct {
 }
 
 func (w *nodeWatch) lost(h capacity.Health) string {
+	now := w.clock.Now()
 	switch {
-	case !h.Exists:
-		return "does not exist any more"
 	case h.Ready:
 		w.since = time.Time{}
-		return ""
 	case w.since.IsZero():
-		w.since = w.clock.Now()
+		w.since = now
 	}
-	if out := w.clock.Now().Sub(w.since); out >= w.limit {
-		return fmt.Sprintf("has not been ready for %s (%s)", joblog.Duration(out), h.Reason)
+	h.Since = w.since
+	switch {
+	case !h.Lost(now, w.limit):
+		return ""
+	case !h.Exists:
+		return "does not exist any more"
 	}
-	return ""
+	return fmt.Sprintf("has not been ready for %s (%s)", joblog.Duration(now.Sub(h.Since)), h.Reason)
 }

@@ -69,7 +69,7 @@ func (v *serviceView) show(ctx context.Context, o LookOptions, out io.Writer) er
 	// The limit of a try is not for this one: a log may be long.
 	err := v.driver.cluster.RetryIf(ctx, handBudget, v.mayGoOn, func(context.Context) error { return v.read(ctx, false, to) })
 	if err == nil && o.Tail >= 0 {
-		_, err = out.Write(last.rest())
+		err = last.show(out, v.driver.log)
 	}
 	if err != nil || !o.Follow {
 		return err

@@ -83,10 +83,14 @@ func (d *Driver) remadePod(ctx context.Context, ref pods.Ref, err error) (pods.R
 	return other, err == nil && other.Name != ref.Name
 }
 
-// findPod is the Pod of this job: by the name that config chose, or by label.
+// findPod is the Pod of this job: the very one that prepare has written down, or
+// the one of the name that config chose, or by label.
 func (d *Driver) findPod(ctx context.Context) (pods.Ref, error) {
 	if d.target.Name != "" {
 		return d.findTarget(ctx)
+	}
+	if noted := d.podNote().read(); noted != nil {
+		return noted.ref(), nil
 	}
 	if d.hint != "" {
 		return pods.Ref{Namespace: d.settings.Kubernetes.Namespace, Name: d.hint}, nil

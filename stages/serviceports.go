@@ -1,7 +1,6 @@
 package stages
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
@@ -129,7 +129,7 @@ func (d *Driver) silentPorts(ctx context.Context, ref pods.Ref, services []pod.S
 	for _, s := range services {
 		list = append(list, strconv.Itoa(int(s.Port)))
 	}
-	var out, stderr bytes.Buffer
+	var out, stderr bounded.Buffer
 	code, err := d.runner.Run(ctx, stream.Command{
 		Namespace: ref.Namespace, Pod: ref.Name, Container: string(job.Helper),
 		Args:   []string{podAgent, agent.VerbPorts, strings.Join(list, ",")},

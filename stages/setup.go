@@ -1,10 +1,10 @@
 package stages
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"strings"
 	"sync"
@@ -14,6 +14,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/carry"
@@ -40,7 +41,10 @@ func (d *Driver) setup(ctx context.Context, running *corev1.Pod) error {
 		}
 		return err
 	})
+	var long *bounded.TooLongError
 	switch {
+	case errors.As(err, &long):
+		return failure.Wrap(failure.HelperUnusable, err, "what sh of the helper image %s answers is no shell's", imageOf(running, job.Helper))
 	case talk != nil && talk.failed() != nil:
 		return failure.Wrap(failure.Unsupported, talk.failed(), "the node of the job's Pod %s", ref)
 	case err != nil && stream.MayRepeat(err):
@@ -71,10 +75,10 @@ func imageOf(p *corev1.Pod, container job.Container) string {
 type handshake struct {
 	stdin  *io.PipeReader
 	answer *io.PipeWriter
-	stderr bytes.Buffer
+	stderr bounded.Buffer
 
 	mu      sync.Mutex
-	heard   bytes.Buffer
+	heard   bounded.Buffer
 	replied bool
 	err     error
 }
@@ -89,7 +93,9 @@ func newHandshake() *handshake {
 func (h *handshake) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.heard.Write(p)
+	if n, err := h.heard.Write(p); err != nil {
+		return n, err
+	}
 	line, _, whole := strings.Cut(h.heard.String(), "\n")
 	if !whole || h.replied {
 		return len(p), nil

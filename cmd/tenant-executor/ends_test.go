@@ -25,13 +25,6 @@ func (h *harness) underWay() course.Course {
 	return all[0]
 }
 
-// nextJob has the following stages belong to another job.
-func (h *harness) nextJob() {
-	h.t.Helper()
-	h.job["id"] = 4712
-	h.configured() // names its Pod anew
-}
-
 // results are those of stats, by job.
 func (h *harness) results() map[string]int {
 	h.t.Helper()
@@ -88,7 +81,8 @@ func TestAttemptOfADeadRunner(t *testing.T) {
 	if got := h.results(); got[course.Abandoned] != 1 || got[course.Running] != 0 {
 		t.Errorf("its runner is dead: %v", got)
 	}
-	h.nextJob()
+	h.job["id"] = 4712 // another job; the first one's Pod stays
+	h.configured()
 	h.theJob()
 	if got := h.stage("cleanup"); got.code != 0 {
 		t.Fatalf("%+v", got)
@@ -121,14 +115,15 @@ func TestAttemptsEndWithTheirPods(t *testing.T) {
 			h.secrets()
 			p := h.server.Pods()[0]
 			h.server.AddPod(expiredCopy(p))
-			h.nextJob()
+			h.nextJob(4712)
+			h.configured()
 			if by == "sweep" {
 				h.theJob()
 			} else {
 				h.stage(append(strings.Fields(by), "--runner", p.Labels[domain+"runner"])...)
 			}
 			c := h.courses()[0]
-			if dry := strings.HasSuffix(by, "--dry-run"); dry == c.Finished() || !dry && c.Closed != "expired" {
+			if dry := strings.HasSuffix(by, "--dry-run"); dry == c.Finished() || !dry && c.Closed != "attempt over" {
 				t.Errorf("dry run %t: %+v", dry, c)
 			}
 			text, _ := os.ReadFile(prom) // a sweep does not write it, a job's end does

@@ -207,10 +207,8 @@ func KeySelector(key string) string {
 	return LabelComponent + "=" + ComponentJob + "," + LabelJob + "=" + key
 }
 
-// RunnerSelector finds every Pod of a runner's jobs.
-func RunnerSelector(token string) string {
-	return LabelComponent + "=" + ComponentJob + "," + RunnerObjects(token)
-}
+// SelectorMade finds everything that was made for any job, of any kind.
+func SelectorMade() string { return LabelJob }
 
 // RunnerObjects finds everything that was made for a runner's jobs, of any
 // kind.

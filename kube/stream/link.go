@@ -31,8 +31,9 @@ type link struct {
 	opened chan struct{}
 	busy   sync.WaitGroup
 
-	// spoke is whether the agent has sent anything.
-	spoke bool
+	// spoke is whether the agent has sent anything, begun whether it has said
+	// on this connection where the output goes on.
+	spoke, begun bool
 	// held is set while the reader of the output holds up the connection:
 	// nothing is taken off it meanwhile.
 	held atomic.Bool
@@ -186,6 +187,10 @@ func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status
 		switch frame.Kind {
 		case agent.KindAlive:
 		case agent.KindBegun:
+			if from := int64(frame.Offset); l.begun && from != c.taken {
+				return agent.Status{}, &LostError{Err: errGap}
+			}
+			l.begun = true
 			if err := c.begin(frame); err != nil {
 				return agent.Status{}, err
 			}
@@ -237,6 +242,9 @@ func (c *course) begin(frame agent.Frame) error {
 	from := int64(frame.Offset)
 	if c.stage.Apart && c.stage.Script == nil && len(frame.Payload) == 0 {
 		return ErrNotApart
+	}
+	if from < c.taken {
+		return &LostError{Err: errGap} // it has been seen
 	}
 	if from != c.taken {
 		if !c.stage.Look && (c.begun || c.stage.Script != nil) {

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
 )
@@ -347,7 +347,7 @@ func (c *course) connect(ctx context.Context) (agent.Status, error) {
 	defer cancel(nil)
 	in, toAgent := io.Pipe()
 	fromAgent, out := io.Pipe()
-	var stderr bytes.Buffer
+	var stderr bounded.Buffer // the agent has a line to say there at the most
 	ended := make(chan error, 1)
 	go func() {
 		code, err := c.follower.Runner.Run(ctx, Command{
