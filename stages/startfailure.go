@@ -54,12 +54,16 @@ func mentionsPolicy(message string) bool {
 }
 
 // awaitFailure says why the Pod does not run.
-func (d *Driver) awaitFailure(ctx context.Context, created *corev1.Pod, err error) error {
+func (d *Driver) awaitFailure(ctx context.Context, created *corev1.Pod, c crew, err error) error {
 	var timeout *pods.PhaseTimeoutError
 	var container *pods.ContainerError
 	var failed *pods.FailedError
 	var gone *pods.GoneError
 	switch {
+	case errors.As(err, &container) && container.Problem.Foreign:
+		return d.foreignFailure(ctx, created, c, container.Problem, lasted(container.After))
+	case errors.As(err, &timeout) && timeout.State.Phase == pods.Starting && timeout.State.Foreigner() != nil:
+		return d.foreignFailure(ctx, created, c, *timeout.State.Foreigner(), lasted(timeout.After))
 	case errors.As(err, &timeout):
 		return d.timeoutFailure(ctx, created, timeout)
 	case errors.As(err, &container):
