@@ -33,8 +33,9 @@ func (d *Driver) grace() time.Duration {
 // What it cannot do is remembered on the host, and a later stage does it. In
 // turn it does what others could not.
 func (d *Driver) Cleanup(ctx context.Context) error {
-	d.warnOfExpiry()
-	d.warnOfOrigin()
+	// What is said comes last: whoever should hear it may be gone.
+	defer d.warnOfOrigin()
+	defer d.warnOfExpiry()
 	limited, cancel := context.WithTimeout(ctx, d.settings.Cleanup.Timeout.Value())
 	defer cancel()
 	if d.holdFailed(limited) {

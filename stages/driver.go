@@ -73,6 +73,8 @@ type Parts struct {
 	State    *state.Folder
 	StateErr error
 	Job      job.Job
+	// Decided is what config has decided for the job, nil where no config ran.
+	Decided *Decided
 	// PodName is the name that config chose for this attempt's Pod, "" where
 	// no config ran.
 	PodName string
@@ -104,6 +106,9 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 	p.Settings.Kubernetes = asked.result.Settings
 	// From here on the namespace is the job's.
 	p.Settings.Kubernetes.Namespace = pod.Namespace(p.Settings.Kubernetes, p.Job)
+	if p.Decided != nil {
+		p.Settings.Kubernetes.Namespace = p.Decided.Namespace
+	}
 	return &Driver{
 		settings:  p.Settings,
 		job:       p.Job,

@@ -173,6 +173,6 @@ func (d *Driver) abandon(ctx context.Context) {
 	ctx, cancel := detach(ctx, abortBudget)
 	defer cancel()
 	if _, err := d.deletePods(ctx); err != nil {
-		d.log.Warn("%v", err)
+		d.log.Warn("The Pod of the job is not deleted yet, cleanup is to do it: %v", err)
 	}
 }

@@ -196,7 +196,7 @@ func (d *Driver) follower(ref pods.Ref, container string) *stream.Follower {
 		Bounds: stream.Bounds{
 			Spool:   d.settings.Run.SpoolBytes(),
 			Silence: d.settings.Run.Silence.Value(),
-			Outage:  d.settings.Run.Outage.Value(),
+			Outage:  d.outage(ref.Name),
 		},
 		Broken: func(ctx context.Context, begun bool, err error) error {
 			// Nothing is promised before the Pod was looked at.

@@ -30,14 +30,19 @@ const lookBudget = 10 * time.Second
 func (d *Driver) verdict(container string, s agent.Status) error {
 	killed := s.Signal == int(syscall.SIGKILL) || s.Exit == exitKilled
 	switch {
+	case s.Stopped:
+		// Where this driver has asked for it, its end is not judged at all.
+		return failure.New(failure.Cancelled, "the stage in container %s was ended on request: the job was cancelled, or another driver has begun the stage anew", container)
 	case s.OOM > 0 && (killed || s.Trouble == agent.TroubleLost):
 		f := failure.New(failure.OutOfMemory, "a process of the script was killed: the memory of container %s was used up%s", container, d.memoryLimit(container))
 		f.ExitCode = exitKilled
 		return d.outOfMemory(container, f)
 	case s.Trouble == agent.TroubleNoShell, s.Trouble == agent.TroubleStart:
 		return failure.New(failure.ImageUnusable, "the script could not be started in container %s: %s", container, s.Detail)
+	case s.Trouble == agent.TroubleNoRoom:
+		return failure.New(failure.DiskFull, "the script in container %s did not begin, the disk has no room for it: %s", container, s.Detail)
 	case s.Trouble == agent.TroubleDisk:
-		return failure.New(failure.DiskFull, "the output of the script in container %s could not be kept: %s", container, s.Detail)
+		return failure.New(failure.DiskFull, "the output of the script in container %s could not be kept, so it was ended: %s", container, s.Detail)
 	case s.Trouble != agent.TroubleNone:
 		return failure.New(failure.StageLost, "the stage in container %s: %s", container, s.Detail)
 	case s.Signal != 0:

@@ -29,6 +29,10 @@ type process struct {
 	stdout, stderr io.Writer
 	// hurry is closed by the second signal to end; the first ends the context.
 	hurry <-chan struct{}
+	// survive has the process go on when nobody reads what it writes. Without
+	// it such a write ends the process (SIGPIPE), as is right for a command
+	// that a person pipes into another.
+	survive func()
 }
 
 // run runs the command line and gives the exit code. It is the one place where
@@ -36,7 +40,9 @@ type process struct {
 func run(ctx context.Context, p process) int {
 	env := job.ParseEnvironment(p.env)
 	codes, codesErr := failure.ParseCodes(env)
-	a := &app{process: p, environment: env, voice: joblog.New(p.stderr)}
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	a := &app{process: p, leave: leave, environment: env, voice: joblog.New(p.stderr)}
 	root := a.rootCommand()
 	root.SetArgs(p.args)
 	err := execute(ctx, root)

@@ -197,7 +197,6 @@ func TestRunThatCannotStart(t *testing.T) {
 		{"no right to exec", func(h *harness, _ *programs) {
 			h.server.Fail(-1, "create", "pods/exec", faultserver.AnswerStatus(http.StatusForbidden, metav1.StatusReasonForbidden, noRight))
 		}, systemCode, []string{
-			"WARNING: The job's Pod cannot be reached for the next stage, trying again. (" + noRight + ")",
 			"ERROR: the tenant cluster at https://SERVER: the command did not start: " + noRight,
 			"The operator has to check the certificate files and the role in examples/rbac.yaml."}},
 		{"no shell in the image", func(_ *harness, p *programs) { p.path = p.base }, buildCode, []string{

@@ -190,7 +190,11 @@ func (c *Client) connection(found Config, secrets credentials) (connection, erro
 	}
 	config.Wrap(func(to http.RoundTripper) http.RoundTripper { return listener{to, &c.outages} })
 	config.Wrap(boundAnswers)
-	client, err := rest.RESTClientFor(config)
+	web, err := httpClient(config)
+	if err != nil {
+		return connection{}, fmt.Errorf("preparing the connection to %s with %s: %w", found.URL, found.CertFile, err)
+	}
+	client, err := rest.RESTClientForConfigAndClient(config, web)
 	if err != nil {
 		return connection{}, fmt.Errorf("preparing the connection to %s with %s: %w", found.URL, found.CertFile, err)
 	}

@@ -216,6 +216,8 @@ func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status
 				return agent.Status{}, &LostError{Err: errGap}
 			}
 			return agent.Status{}, ErrGoesOn
+		case agent.KindUnstarted:
+			return c.unstarted(frame.Payload)
 		case agent.KindMissing:
 			return agent.Status{}, &VanishedError{}
 		case agent.KindRefused:
@@ -278,6 +280,15 @@ func (c *course) print(ctx context.Context, frame agent.Frame) error {
 	}
 	c.taken = offset + int64(len(payload))
 	return nil
+}
+
+// unstarted accepts that the stage has not begun, for a reason.
+func (c *course) unstarted(payload []byte) (agent.Status, error) {
+	status, err := agent.ParseStatus(payload)
+	if err != nil || c.begun || c.stage.Script == nil || status.Trouble == agent.TroubleNone {
+		return agent.Status{}, &LostError{Err: agent.ErrCorrupt}
+	}
+	return status, nil
 }
 
 // end accepts the end of the stage only when all output is there.

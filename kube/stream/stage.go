@@ -332,6 +332,7 @@ func (c *course) request() agent.Request {
 		Path:    c.stage.Path,
 		Apart:   c.stage.Apart,
 		Look:    c.stage.Look,
+		Owner:   c.stage.Script != nil,
 		Now:     c.stage.Now,
 	}
 	if !c.begun && c.stage.Script != nil {
