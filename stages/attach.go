@@ -10,7 +10,6 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/kube/bounded"
-	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
@@ -37,7 +36,7 @@ func (d *Driver) Attach(ctx context.Context, stage string, out io.Writer) error 
 	following, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	crash.Go(following, func() { d.guard(following, cancel, ref, s.Container, nil) })
-	status, err := d.follower().Run(following, s, nil)
+	status, err := d.follower(ref, s.Container).Run(following, s, nil)
 	switch {
 	case ctx.Err() != nil:
 		return failure.New(failure.Detached, "detached; the stage goes on")
@@ -94,11 +93,7 @@ func (d *Driver) listStages(ctx context.Context, ref pods.Ref, container job.Con
 	out, stderr := bounded.Buffer{Most: longestList}, bounded.Buffer{}
 	var code int
 	var entries []agent.Entry
-	again := func(err error) bool {
-		var lost *stream.LostError
-		return d.mayReachLater(ctx, err) || errors.As(err, &lost)
-	}
-	err := cluster.RetryIf(ctx, requestBudget, again, func(ctx context.Context) (err error) {
+	err := d.cluster.RetryIf(ctx, requestBudget, stream.MayRepeat, func(ctx context.Context) (err error) {
 		out.Reset()
 		stderr.Reset()
 		code, err = d.runner.Run(ctx, stream.Command{

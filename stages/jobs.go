@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -168,6 +169,9 @@ func (d *Driver) jobView(p *corev1.Pod, nodes []corev1.Node, all []corev1.Pod) J
 	}
 	if p.DeletionTimestamp != nil {
 		v.Phase = JobEnding
+		if len(p.Finalizers) > 0 {
+			v.Waits = "its finalizers: " + strings.Join(p.Finalizers, ", ")
+		}
 	}
 	return v
 }

@@ -129,7 +129,7 @@ func (v *view) show(ctx context.Context, o LookOptions, out io.Writer) (agent.St
 
 // run shows the output from where the view is.
 func (v *view) run(ctx context.Context, now bool, out io.Writer) (agent.Status, error) {
-	f := v.driver.follower()
+	f := v.driver.follower(pods.Ref{Namespace: v.stage.Namespace, Name: v.stage.Pod}, v.stage.Container)
 	f.Freed = func(bytes int64) {
 		v.at += bytes
 		v.driver.log.Warn("%d bytes of the output of stage %s are gone from the Pod: the job log has them.", bytes, v.stage.Name)

@@ -22,6 +22,8 @@ type narrator struct {
 	// self is the Pod that waits.
 	self    types.UID
 	gateway capacity.Gateway
+	// record keeps what was seen of the wait for a node.
+	record capacity.WaitRecord
 	// warnings are what the cluster says of the Pod.
 	warnings *podWarnings
 	// logs shows what containers say that run while others still start.
@@ -93,6 +95,7 @@ func (n *narrator) waitForNode(ctx context.Context, state pods.State, waited tim
 		n.say(waited, "Waiting for a node: %s", state.Detail)
 		return
 	}
+	n.record.See(o, n.gateway, waited)
 	if o.Place == 0 {
 		return // a node has taken the Pod by now
 	}

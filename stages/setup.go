@@ -15,7 +15,6 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/kube/bounded"
-	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
@@ -31,13 +30,7 @@ func (d *Driver) setup(ctx context.Context, running *corev1.Pod) error {
 	budget := d.settings.Wait.Reach.Value()
 	var code int
 	var talk *handshake
-	again := func(err error) bool {
-		// The setup may be done twice, so a connection that broke or stays
-		// silent is tried again like one that was refused.
-		var lost *stream.LostError
-		return d.mayReachLater(ctx, err) || errors.As(err, &lost) || errors.Is(err, context.DeadlineExceeded)
-	}
-	err := cluster.RetryIf(ctx, budget, again, func(ctx context.Context) (err error) {
+	err := d.cluster.RetryIf(ctx, budget, stream.MayRepeat, func(ctx context.Context) (err error) {
 		talk = newHandshake(ctx)
 		defer talk.end()
 		code, err = d.runner.Run(ctx, stream.Command{
@@ -55,7 +48,7 @@ func (d *Driver) setup(ctx context.Context, running *corev1.Pod) error {
 		return failure.Wrap(failure.HelperUnusable, err, "what sh of the helper image %s answers is no shell's", imageOf(running, job.Helper))
 	case talk != nil && talk.failed() != nil:
 		return failure.Wrap(failure.Unsupported, talk.failed(), "the node of the job's Pod %s", ref)
-	case err != nil && again(err):
+	case err != nil && stream.MayRepeat(err):
 		return failure.Wrap(failure.ReachTimeout, err, "the Pod %s runs, but no command reached it within %s", ref, joblog.Duration(budget))
 	case err != nil:
 		return d.execFailure(ctx, ref, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/events"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
@@ -22,7 +23,7 @@ import (
 func (d *Driver) createFailure(err error) error {
 	var status apierrors.APIStatus
 	switch {
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), cluster.TooLarge(err):
 		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
 	case apierrors.IsNotFound(err) && d.choseNamespace():
 		return d.namespaceFailure(err)

@@ -10,7 +10,6 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
 	"github.com/socialweb-computer/tenant-executor/kube/bounded"
-	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 )
@@ -31,12 +30,8 @@ func (d *Driver) tellUser(ctx context.Context, ref pods.Ref) error {
 	file := path.Join(d.settings.Job.BuildsDir, uidFile)
 	var code int
 	var said bounded.Buffer
-	again := func(err error) bool {
-		// Making the file twice is making it once.
-		var lost *stream.LostError
-		return d.mayReachLater(ctx, err) || errors.As(err, &lost) || errors.Is(err, context.DeadlineExceeded)
-	}
-	err := cluster.RetryIf(ctx, d.settings.Wait.Reach.Value(), again, func(ctx context.Context) (err error) {
+	// Making the file twice is making it once.
+	err := d.cluster.RetryIf(ctx, d.settings.Wait.Reach.Value(), stream.MayRepeat, func(ctx context.Context) (err error) {
 		said.Reset()
 		code, err = d.runner.Run(ctx, stream.Command{
 			Namespace: ref.Namespace, Pod: ref.Name, Container: string(job.Build),

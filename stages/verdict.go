@@ -28,14 +28,19 @@ const lookBudget = 10 * time.Second
 func (d *Driver) verdict(container string, s agent.Status) error {
 	killed := s.Signal == int(syscall.SIGKILL) || s.Exit == exitKilled
 	switch {
+	case s.Stopped:
+		// Where this driver has asked for it, its end is not judged at all.
+		return failure.New(failure.Cancelled, "the stage in container %s was ended on request: the job was cancelled, or another driver has begun the stage anew", container)
 	case s.OOM > 0 && (killed || s.Trouble == agent.TroubleLost):
 		f := failure.New(failure.OutOfMemory, "a process of the script was killed: the memory of container %s was used up%s", container, d.memoryLimit(container))
 		f.ExitCode = exitKilled
 		return f
 	case s.Trouble == agent.TroubleNoShell, s.Trouble == agent.TroubleStart:
 		return failure.New(failure.ImageUnusable, "the script could not be started in container %s: %s", container, s.Detail)
+	case s.Trouble == agent.TroubleNoRoom:
+		return failure.New(failure.DiskFull, "the script in container %s did not begin, the disk has no room for it: %s", container, s.Detail)
 	case s.Trouble == agent.TroubleDisk:
-		return failure.New(failure.DiskFull, "the output of the script in container %s could not be kept: %s", container, s.Detail)
+		return failure.New(failure.DiskFull, "the output of the script in container %s could not be kept, so it was ended: %s", container, s.Detail)
 	case s.Trouble != agent.TroubleNone:
 		return failure.New(failure.StageLost, "the stage in container %s: %s", container, s.Detail)
 	case s.Signal != 0:
@@ -65,17 +70,14 @@ func (d *Driver) stageFailure(ctx context.Context, ref pods.Ref, err error) erro
 		}
 		return failure.Wrap(failure.ConnectionLost, err, "the job's Pod %s", ref)
 	}
+	if lost := d.withoutAgent(ctx, ref, err); lost != nil {
+		return lost
+	}
 	var final *stream.FinalError
 	if stream.PodGone(err) && errors.As(err, &final) && !final.Begun {
 		return errNotThere{d.execFailure(ctx, ref, err)}
 	}
 	return d.execFailure(ctx, ref, err)
-}
-
-// mayReachLater says whether a command that did not start may start a little
-// later, perhaps where the cluster has moved to.
-func (d *Driver) mayReachLater(ctx context.Context, err error) bool {
-	return d.cluster.Refind(ctx, err) || stream.MayReachLater(err)
 }
 
 // execFailure is the failure of a command that did not run.
@@ -90,6 +92,10 @@ func (d *Driver) execFailure(ctx context.Context, ref pods.Ref, err error) error
 	case stream.PodGone(err):
 		return failure.New(failure.PodLost, "the job's Pod %s does not exist any more", ref)
 	case errors.As(err, &runtime):
+		// Another Pod of this name has the same image, and nothing of the job.
+		if lost := d.podFailure(ctx, ref, ""); lost != nil {
+			return lost
+		}
 		return failure.Wrap(failure.ImageUnusable, err, "the job's Pod %s", ref)
 	case stream.MayReachLater(err):
 		return failure.Wrap(failure.Unreachable, err, "the job's Pod %s", ref)
@@ -104,7 +110,7 @@ func (d *Driver) podFailure(ctx context.Context, ref pods.Ref, container string)
 	defer cancel()
 	found, err := d.pods.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
-		return failure.New(failure.PodLost, "the job's Pod %s was deleted while the stage ran", ref)
+		return podGone(ref, err)
 	}
 	if err != nil {
 		return nil

@@ -146,8 +146,8 @@ func Causes() []Description {
 			"Retry the job. The script may have gone on or may have ended."},
 		{StageLost, System, "The program that watches over the script in the Pod was killed, and the script with it.",
 			"Retry the job. A script that kills every process it can (kill -9 -1) does this to itself."},
-		{DiskFull, System, "The node's disk was full, so that the script's output could not be kept.",
-			"Write less, or have the operator give the nodes more disk. The script was ended."},
+		{DiskFull, System, "The node's disk was full, so that the script could not begin or its output could not be kept.",
+			"Write less, or have the operator give the nodes more disk."},
 		{Internal, System, "The driver met something it did not expect.",
 			"Report it with this message."},
 	}

@@ -199,6 +199,13 @@ func MayReachLater(err error) bool {
 	return errors.As(err, &notStarted) && !cluster.Denied(err) && !PodGone(err)
 }
 
+// MayRepeat reports whether a command that may be done twice is worth another
+// try: it may reach the Pod later, or its connection was lost.
+func MayRepeat(err error) bool {
+	var lost *LostError
+	return MayReachLater(err) || errors.As(err, &lost) || errors.Is(err, context.DeadlineExceeded)
+}
+
 // PodGone says whether the apiserver itself does not know the Pod any more.
 // The kubelet's "not found" comes as plain text.
 func PodGone(err error) bool {

@@ -174,12 +174,17 @@ func (l *link) watch(ctx context.Context, cancel context.CancelCauseFunc, alive 
 func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status, error) {
 	c := l.course
 	acked := c.taken
+	var first time.Time // when the first frame came
+	var noise noise
 	for {
 		frame, err := l.frames.Next()
 		if err != nil {
 			return agent.Status{}, &LostError{Err: err}
 		}
-		l.spoke = true
+		if !l.spoke {
+			l.spoke, first = true, c.follower.Clock.Now()
+		}
+		taken, begun := c.taken, c.begun
 		sign(alive)
 		switch frame.Kind {
 		case agent.KindAlive:
@@ -213,6 +218,8 @@ func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status
 				return agent.Status{}, &LostError{Err: errGap}
 			}
 			return agent.Status{}, ErrGoesOn
+		case agent.KindUnstarted:
+			return c.unstarted(frame.Payload)
 		case agent.KindMissing:
 			return agent.Status{}, &VanishedError{}
 		case agent.KindRefused:
@@ -220,9 +227,41 @@ func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status
 		default:
 			return agent.Status{}, &LostError{Err: agent.ErrCorrupt}
 		}
-		c.restored()
+		progress, now := c.taken != taken || c.begun != begun, c.follower.Clock.Now()
+		if err := noise.hear(progress, now); err != nil {
+			return agent.Status{}, err
+		}
+		c.heard(progress, now.Sub(first))
 	}
 }
+
+// An agent shows a sign of life a few times in Silence, however long a stage is
+// quiet. More frames than these, with nothing new in them, are no agent's: they
+// would keep the driver busy for as long as the job may run.
+const (
+	mostNoise      = 1000
+	noiseInASecond = 10
+)
+
+// noise counts frames that bring nothing new, since one that did.
+type noise struct {
+	frames int
+	since  time.Time
+}
+
+func (n *noise) hear(progress bool, now time.Time) error {
+	if progress || n.frames == 0 {
+		*n = noise{since: now}
+	}
+	n.frames++
+	if n.frames > mostNoise+noiseInASecond*int(now.Sub(n.since)/time.Second) {
+		return &LostError{Err: errNoise}
+	}
+	return nil
+}
+
+// errNoise ends a connection over which nothing comes, again and again.
+var errNoise = errors.New("the agent says the same again and again")
 
 // sign leaves a sign of life, unless one is there already.
 func sign(alive chan<- struct{}) {
@@ -275,6 +314,15 @@ func (c *course) print(ctx context.Context, frame agent.Frame) error {
 	}
 	c.taken = offset + int64(len(payload))
 	return nil
+}
+
+// unstarted accepts that the stage has not begun, for a reason.
+func (c *course) unstarted(payload []byte) (agent.Status, error) {
+	status, err := agent.ParseStatus(payload)
+	if err != nil || c.begun || c.stage.Script == nil || status.Trouble == agent.TroubleNone {
+		return agent.Status{}, &LostError{Err: agent.ErrCorrupt}
+	}
+	return status, nil
 }
 
 // end accepts the end of the stage only when all output is there.

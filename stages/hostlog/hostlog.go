@@ -111,7 +111,7 @@ func (l *Log) End(c course.Course, s course.Step, failed error) {
 	}
 	f := failure.Of(failed)
 	level := logrus.ErrorLevel
-	if f.Class() == failure.Build {
+	if f.Class() == failure.Build || s.Cancelled() {
 		level = logrus.WarnLevel
 	}
 	entry.Log(level, "step failed: "+joblog.Harmless(l.mask.Replace(f.Error())))
@@ -148,6 +148,7 @@ func fieldsOf(c course.Course, s course.Step) logrus.Fields {
 		for _, p := range c.Waits.Phases() {
 			set("wait_"+p.Name, float64(p.Wait), p.Wait != 0)
 		}
+		set("wait_queue", float64(c.Waits.Queue), c.Waits.Queue != 0)
 		set("remakes", c.Remakes, c.Remakes != 0)
 	}
 	set("reaped", c.Reaped, c.Reaped != 0 && (s.Name == course.Prepare || s.Name == course.Cleanup))
