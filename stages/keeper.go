@@ -76,7 +76,7 @@ func NewKeeper(ctx context.Context, p KeeperParts) (*Keeper, error) {
 	}
 	return &Keeper{
 		cluster: c,
-		pool:    newPool(c, p.Settings, p.Clock),
+		pool:    newPool(c, p.Settings, clusterClock{p.Clock, c}),
 		nodes:   capacity.NewNodes(c, requestBudget),
 		demand:  warm.NewDemand(policies, p.Settings.Warm.MaxPausePods),
 		life:    p.Settings.Warm.Lifetime.Value(),

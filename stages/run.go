@@ -110,7 +110,11 @@ func (d *Driver) podByLabel(ctx context.Context) (pods.Ref, error) {
 			return pods.RefTo(&list[i]), nil
 		}
 	}
-	return pods.Ref{}, failure.New(failure.PodLost, "job %d has no Pod in namespace %s", d.job.ID, d.settings.Kubernetes.Namespace)
+	f := failure.New(failure.PodLost, "job %d has no Pod in namespace %s", d.job.ID, d.settings.Kubernetes.Namespace)
+	if d.hint == "" && d.variables.ExitCodeFile() == "" {
+		f.Seen(failure.NotPrepared, "") // by hand, and no config ran before
+	}
+	return pods.Ref{}, f
 }
 
 // longestStage is how much of a stage's name its folder in the Pod shows.
@@ -193,7 +197,7 @@ func (d *Driver) follower(ref pods.Ref, container string) *stream.Follower {
 		Bounds: stream.Bounds{
 			Spool:   d.settings.Run.SpoolBytes(),
 			Silence: d.settings.Run.Silence.Value(),
-			Outage:  d.settings.Run.Outage.Value(),
+			Outage:  d.outage(ref.Name),
 		},
 		Broken: func(ctx context.Context, begun bool, err error) error {
 			// Nothing is promised before the Pod was looked at.

@@ -150,7 +150,7 @@ func (d *Driver) timeIsUp(ctx context.Context, ref pods.Ref) bool {
 		return false
 	}
 	until := stampOf(found, pod.AnnotationHeld)
-	return until != nil && d.clock.Now().Add(2*time.Second).After(*until)
+	return until != nil && d.clusterNow().Add(2*time.Second).After(*until)
 }
 
 // When the end of a kept Pod is said, before it comes.
@@ -171,7 +171,7 @@ func (d *Driver) announceEnd(ctx context.Context, ref pods.Ref, say func(string)
 		cancel()
 		if err == nil {
 			if until := stampOf(found, pod.AnnotationHeld); until != nil {
-				left := until.Sub(d.clock.Now())
+				left := until.Sub(d.clusterNow())
 				if dueToSay(said, left) {
 					said = left
 					say(fmt.Sprintf("This Pod of a failed job is kept until %s, for %s from now.", until.Local().Format("15:04:05"), joblog.Duration(max(left, 0))))

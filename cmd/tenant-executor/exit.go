@@ -27,6 +27,10 @@ type process struct {
 	stdout, stderr io.Writer
 	// hurry is closed by the second signal to end; the first ends the context.
 	hurry <-chan struct{}
+	// survive has the process go on when nobody reads what it writes. Without
+	// it such a write ends the process (SIGPIPE), as is right for a command
+	// that a person pipes into another.
+	survive func()
 }
 
 // run runs the command line and gives the exit code. It is the one place where
@@ -34,7 +38,9 @@ type process struct {
 func run(ctx context.Context, p process) int {
 	env := job.ParseEnvironment(p.env)
 	codes, codesErr := failure.ParseCodes(env)
-	a := &app{process: p, environment: env, voice: joblog.New(p.stderr)}
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	a := &app{process: p, leave: leave, environment: env, voice: joblog.New(p.stderr)}
 	root := a.rootCommand()
 	root.SetArgs(p.args)
 	err := execute(ctx, root)
@@ -55,12 +61,20 @@ func run(ctx context.Context, p process) int {
 		return quiet.code
 	}
 	f := failure.Of(err)
+	if a.byHand || env.ExitCodeFile() == "" {
+		f.Seen(failure.ByHand, "")
+	}
 	if a.byHand && f.Cause == failure.ScriptFailed {
 		a.voice.Info("%s", f.Message)
 		return f.ExitCode
 	}
 	var untold error
-	if f.Class() == failure.Build && f.ExitCode != 0 && env.ExitCodeFile() != "" {
+	// Without the file the runner takes the driver's own code for the script's, and
+	// "allow_failure: exit_codes: [1]" would let pass a job that never ran. 0, where
+	// no script ended, is no exit code for GitLab: the runner leaves it out
+	// (executors/custom/command/command.go, parseBuildFailure; common/network.go,
+	// UpdateJobRequest).
+	if f.Class() == failure.Build && env.ExitCodeFile() != "" {
 		untold = os.WriteFile(env.ExitCodeFile(), []byte(strconv.Itoa(f.ExitCode)+"\n"), 0o600)
 	}
 	lastWords(func() {

@@ -157,7 +157,7 @@ func (h *hand) clusterDriver(ctx context.Context) (*stages.Driver, error) {
 	h.target.Runner = h.runner
 	folder, stateErr := state.Open(s.State.Dir)
 	return stages.NewFor(ctx, stages.Parts{
-		Settings: s, Find: h.finder(folder, false).Find, State: folder, StateErr: stateErr,
+		Settings: s, Find: h.finder(folder, s.Cluster, false).Find, State: folder, StateErr: stateErr,
 		Variables: job.Environment{}, Log: h.voice, Clock: stages.Clock{},
 		Host: func() stages.Host { return h.host(folder) },
 	}, h.target)

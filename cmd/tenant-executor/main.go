@@ -27,6 +27,9 @@ func main() {
 		stdout: os.Stdout,
 		stderr: stderr,
 		hurry:  hurry,
+		// Nobody reads the channel. A signal that was ignored would be so in
+		// the programs that this one starts as well.
+		survive: func() { signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) },
 	}))
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/stages"
+	"github.com/socialweb-computer/tenant-executor/stages/course"
 )
 
 // configPath is the configuration file that is meant.
@@ -53,6 +54,41 @@ func (a *app) settingsAndOrigin() (settings.Settings, *stages.Origin, error) {
 	return s, nil, nil
 }
 
+// settingsOf are the settings for a stage of job j. What config has decided
+// holds for the whole job, and is enough for the stages after prepare where the
+// configuration cannot be read any more. Without it cleanup makes do with what
+// it finds.
+func (a *app) settingsOf(j job.Job) (settings.Settings, *stages.Origin, *stages.Decided, error) {
+	if err := a.trust(j); err != nil {
+		return settings.Settings{}, nil, nil, err
+	}
+	s, origin, err := a.settingsAndOrigin()
+	decided := stages.ReadDecided(a.environment, j)
+	switch {
+	case err == nil && decided == nil:
+	case err == nil:
+		s = decided.Settings.Over(s)
+	case decided != nil && a.stage != course.Prepare:
+		a.unread, err = err, nil
+		s = decided.Settings.Alone()
+	case a.stage == course.Cleanup:
+		if found, bare := a.essential(); bare == nil {
+			a.unread, err = err, nil
+			s = found
+		}
+	}
+	return s, origin, decided, err
+}
+
+// essential are the settings that deleting Pods takes.
+func (a *app) essential() (settings.Settings, error) {
+	text, err := os.ReadFile(a.configPath())
+	if err != nil {
+		return settings.Settings{}, err
+	}
+	return settings.Essential(a.configPath(), text)
+}
+
 // inherit joins the configuration with the runner's own.
 func (a *app) inherit(draft settings.Draft) (settings.Settings, *stages.Origin, error) {
 	const what = "what the configuration inherits (inherit.config_file)"
@@ -80,7 +116,7 @@ func (a *app) inherit(draft settings.Draft) (settings.Settings, *stages.Origin, 
 func (a *app) ownRunner(file inherit.File) (inherit.Runner, error) {
 	short := a.runner
 	if short == "" {
-		short = a.environment.Variable(runnerVariable)
+		short = a.environment.Variable(job.TokenVariable)
 	}
 	if short == "" {
 		return file.Only()
@@ -89,12 +125,12 @@ func (a *app) ownRunner(file inherit.File) (inherit.Runner, error) {
 }
 
 // trust refuses a job that could pass for one of another runner, and get that
-// one's settings: a job's variables win over the runner's own.
-func (a *app) trust(origin *stages.Origin, j job.Job) error {
-	if origin == nil || !j.NamesRunner || len(origin.File.Custom()) < 2 {
+// one's settings and labels: a job's variables win over the runner's own.
+func (a *app) trust(j job.Job) error {
+	if !j.NamesRunner || a.runner != "" {
 		return nil
 	}
-	return failure.New(failure.JobInvalid, "the job sets the variable %s, by which the driver knows its runner in %s", runnerVariable, origin.File.Name)
+	return failure.New(failure.JobInvalid, "the job sets the variable %s, by which the driver knows its runner", job.TokenVariable)
 }
 
 // readRunnerConfig reads the runner's config.toml.

@@ -66,7 +66,7 @@ func open(ctx context.Context, conn httpstream.Connection, c Command) (*session,
 			cancel(errClosed)
 		}
 	})
-	s, err := patient(limited, func() (*session, error) { return openStreams(conn, c) }, func(*session) {})
+	s, err := bounded.Do(limited, func() (*session, error) { return openStreams(conn, c) }, func(*session) {})
 	if cause := context.Cause(limited); err != nil && cause != nil {
 		return nil, cause
 	}

@@ -1,4 +1,4 @@
-package stream
+package bounded
 
 import (
 	"context"
@@ -6,10 +6,10 @@ import (
 	"github.com/socialweb-computer/tenant-executor/kube/crash"
 )
 
-// patient gives the result of work, or the error of ctx as soon as ctx ends,
-// for work that does not heed a context itself. A result that comes later goes
-// to drop.
-func patient[T any](ctx context.Context, work func() (T, error), drop func(T)) (T, error) {
+// Do gives the result of work, or the error of ctx as soon as ctx ends, for
+// work that does not heed a context itself. A result that comes later goes to
+// drop, which may be nil.
+func Do[T any](ctx context.Context, work func() (T, error), drop func(T)) (T, error) {
 	type result struct {
 		value T
 		err   error
@@ -24,7 +24,7 @@ func patient[T any](ctx context.Context, work func() (T, error), drop func(T)) (
 		return r.value, r.err
 	case <-ctx.Done():
 		crash.Go(ctx, func() {
-			if r := <-done; r.err == nil {
+			if r := <-done; r.err == nil && drop != nil {
 				drop(r.value)
 			}
 		})
