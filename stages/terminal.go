@@ -14,6 +14,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 )
@@ -56,8 +57,8 @@ func (d *Driver) Shell(ctx context.Context, t Terminal) error {
 	}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go d.guard(running, cancel, ref, string(t.Container), nil)
-	go d.announceEnd(running, ref, t.Say)
+	crash.Go(running, func() { d.guard(running, cancel, ref, string(t.Container), nil) })
+	crash.Go(running, func() { d.announceEnd(running, ref, t.Say) })
 	code, err := d.runFor(running, ref, command, t)
 	if (err != nil || code == exitKilled) && ctx.Err() == nil && d.timeIsUp(ctx, ref) {
 		return failure.New(failure.Detached, "the time for which the job's Pod %s was kept is over", ref)
