@@ -109,6 +109,13 @@ func count(list []corev1.Pod, of map[types.UID]bool) int {
 	return n
 }
 
+// tellNoState says that nothing can be remembered, where that is so.
+func (d *Driver) tellNoState() {
+	if d.stateErr != nil {
+		d.log.Warn("This host remembers nothing for the driver, neither cleanups that fail nor whose Pods are left: %v", d.stateErr)
+	}
+}
+
 // own is the cleanup of this job.
 func (d *Driver) own() state.Undone {
 	return state.Undone{
@@ -119,11 +126,10 @@ func (d *Driver) own() state.Undone {
 
 // remember writes down that this job's cleanup is still to be done.
 func (d *Driver) remember() {
-	err := d.stateErr
-	if err == nil {
-		err = d.state.AddUndone(d.own())
+	if d.stateErr != nil {
+		return // it is told; see tellNoState
 	}
-	if err != nil {
+	if err := d.state.AddUndone(d.own()); err != nil {
 		d.log.Warn("This cleanup cannot be remembered for later, so the job's Pods stay until a sweep finds them: %v", err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -16,7 +15,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
-	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/stages/atomicfile"
 )
 
 // process is what a process is given: nothing below main reaches for the
@@ -42,10 +41,15 @@ func run(ctx context.Context, p process) int {
 	codes, codesErr := failure.ParseCodes(env)
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
-	a := &app{process: p, leave: leave, environment: env, voice: joblog.New(p.stderr)}
+	a := &app{process: p, leave: leave, environment: env}
+	a.voice = a.personal()
 	root := a.rootCommand()
+	refuseStrangers(root)
 	root.SetArgs(p.args)
 	err := execute(ctx, root)
+	if err != nil && !a.understood && !crashed(err) {
+		err = misused(root, p.args, err)
+	}
 	a.observed.end(err)
 	if err == nil && codesErr != nil {
 		err = failure.Wrap(failure.Contract, codesErr, "the runner's environment")
@@ -69,7 +73,9 @@ func run(ctx context.Context, p process) int {
 	}
 	var untold error
 	if f.Class() == failure.Build && f.ExitCode != 0 && env.ExitCodeFile() != "" {
-		untold = os.WriteFile(env.ExitCodeFile(), []byte(strconv.Itoa(f.ExitCode)+"\n"), 0o600)
+		// Half a file would be worse than none: the runner takes it for a failure
+		// of the driver (executors/custom/command/command.go).
+		untold = atomicfile.File{Path: env.ExitCodeFile(), Mode: 0o600}.Write([]byte(strconv.Itoa(f.ExitCode) + "\n"))
 	}
 	lastWords(func() {
 		// The runner itself reports a script's exit code; a line of ours would
@@ -82,6 +88,12 @@ func run(ctx context.Context, p process) int {
 		}
 	})
 	return codes.For(err)
+}
+
+// crashed reports whether an error is that of a panic; see execute.
+func crashed(err error) bool {
+	var f *failure.Failure
+	return errors.As(err, &f)
 }
 
 // execute runs a command. A panic is a failure like any other: the job log is no

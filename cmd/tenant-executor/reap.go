@@ -63,7 +63,7 @@ func (h *hand) reap(c *cobra.Command, dryRun bool) error {
 	if err != nil {
 		return err
 	}
-	folder, stateErr := state.Open(s.State.Dir)
+	folder, stateErr := state.Visit(s.State.Dir)
 	found, err := stages.Reap(c.Context(), stages.ReapParts{
 		Settings: s, Find: h.finder(folder, s.Cluster, true).Find, State: folder, StateErr: stateErr,
 		Runner: h.runner, Host: h.host(folder), Clock: stages.Clock{}, DryRun: dryRun,
