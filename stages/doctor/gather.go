@@ -291,7 +291,9 @@ func lookRunnerPrograms(_ context.Context, p *patient) []Result {
 		}
 		return err
 	}
-	return p.eachRunner(func(r runnerEntry) []Result { return judgeRunnerPrograms(r, missing, p.ConfigFile) })
+	return p.eachRunner(func(r runnerEntry) []Result {
+		return append(judgeRunnerPrograms(r, missing, p.ConfigFile), judgeRunnerOverridden(r, p.settings)...)
+	})
 }
 
 func lookRunnerJobs(_ context.Context, p *patient) []Result {
