@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
-	"github.com/socialweb-computer/tenant-executor/kube/capacity"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -45,8 +44,9 @@ func (d *Driver) Cleanup(ctx context.Context) error {
 		d.undoOthers(ctx)
 		return nil
 	}
-	ended, err := d.deletePods(limited)
-	if err == nil {
+	d.podNote().remove()
+	ended, spared, err := d.deletePods(limited)
+	if err == nil && !spared {
 		err = d.deleteNamespace(limited)
 	}
 	if err != nil {
@@ -65,17 +65,24 @@ func (d *Driver) undoOthers(ctx context.Context) {
 	d.noteReaped(d.leftovers(d.host()).undo(ctx, undoneAtOnce))
 }
 
-// deletePods deletes the job's Pods. It gives one whose node is well, if there
-// is one: the node could serve the next job.
-func (d *Driver) deletePods(ctx context.Context) (ended *corev1.Pod, err error) {
+// deletePods deletes the job's Pods, but for one that another runner's process
+// has made, which has the same job in hand; it says whether it has spared one. It
+// gives one whose node is well, if there is one: the node could serve the next
+// job.
+func (d *Driver) deletePods(ctx context.Context) (ended *corev1.Pod, spared bool, err error) {
 	list, err := listAcross(d.reach(), func(namespace string) ([]corev1.Pod, error) {
 		return d.pods.List(ctx, namespace, pod.Selector(d.job))
 	})
 	if err != nil {
-		return nil, d.requestFailure(err)
+		return nil, false, d.requestFailure(err)
 	}
+	left := d.leftovers(d.host())
 	var failed []error
 	for i := range list {
+		if left.ofAnother(&list[i]) {
+			spared = true
+			continue
+		}
 		well, err := d.remove(ctx, &list[i])
 		if err != nil {
 			failed = append(failed, fmt.Errorf("left behind: %w", err))
@@ -84,9 +91,9 @@ func (d *Driver) deletePods(ctx context.Context) (ended *corev1.Pod, err error) 
 		}
 	}
 	if len(failed) > 0 {
-		return nil, d.requestFailure(errors.Join(failed...))
+		return nil, spared, d.requestFailure(errors.Join(failed...))
 	}
-	return ended, nil
+	return ended, spared, nil
 }
 
 // remove deletes one Pod, and says whether it has a node that is well. On a
@@ -98,7 +105,7 @@ func (d *Driver) remove(ctx context.Context, found *corev1.Pod) (well bool, err 
 	ref := pods.RefTo(found)
 	if found.Spec.NodeName != "" {
 		health, err := d.nodes.Health(ctx, found.Spec.NodeName)
-		if err == nil && d.lost(health) {
+		if err == nil && health.Lost(d.clusterNow(), d.settings.Run.NodeLost.Value()) {
 			return false, d.pods.ForceDelete(ctx, ref)
 		}
 		well = err == nil && health.Ready
@@ -107,10 +114,4 @@ func (d *Driver) remove(ctx context.Context, found *corev1.Pod) (well bool, err 
 		return well, nil
 	}
 	return well, d.pods.Delete(ctx, ref, d.grace())
-}
-
-// lost says whether a node counts as lost: it is gone, or has not been ready
-// for as long as a running stage would bear.
-func (d *Driver) lost(h capacity.Health) bool {
-	return !h.Exists || !h.Ready && d.clock.Now().Sub(h.Since) >= d.settings.Run.NodeLost.Value()
 }

@@ -39,7 +39,7 @@ func decide(p ConfigParts) Decided {
 	k := p.Settings.Kubernetes
 	// What the job may not have ends prepare; until then the operator's
 	// settings hold.
-	asked, _ := overwrite.Apply(k, p.Variables)
+	asked, _ := overwrite.Apply(k, p.Job, p.Variables)
 	return Decided{
 		Settings:  p.Settings.Decide(),
 		Namespace: pod.Namespace(asked.Settings, p.Job),
@@ -93,11 +93,11 @@ func RememberCleanup(p Parts) error {
 	if p.StateErr != nil {
 		return p.StateErr
 	}
-	u := state.Undone{Key: p.Job.Key(), JobID: p.Job.ID, Since: p.Clock.Now()}
+	u := state.Undone{Key: p.Job.Key(), JobID: p.Job.ID, Since: p.Clock.Now(), Owner: p.Host().annotation()}
 	if p.Decided != nil {
 		u.Cluster, u.Namespace = p.Decided.Cluster, p.Decided.Namespace
 	} else {
-		asked, _ := overwrite.Apply(p.Settings.Kubernetes, p.Variables) // refused: the operator's own
+		asked, _ := overwrite.Apply(p.Settings.Kubernetes, p.Job, p.Variables) // refused: the operator's own
 		u.Namespace = pod.Namespace(asked.Settings, p.Job)
 	}
 	if u.Cluster == "" {

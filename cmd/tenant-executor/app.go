@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -94,7 +93,7 @@ func (a *app) jobFlags(c *cobra.Command) *cobra.Command {
 func noArgs(c *cobra.Command, args []string) error {
 	if err := cobra.NoArgs(c, args); err != nil {
 		from := ""
-		if slices.Contains([]string{"config", "prepare", "cleanup"}, c.Name()) {
+		if isStage(c.Name()) && c.Name() != "run" {
 			from = fmt.Sprintf(". The runner's config.toml has them in %s_args", c.Name())
 		}
 		return &usageError{fmt.Errorf("%s takes no arguments; it got %q%s", c.CommandPath(), strings.Join(args, " "), from)}
@@ -147,7 +146,7 @@ func (a *app) parts(log joblog.Log, afresh bool) (stages.Parts, error) {
 	}
 	// No job fails for want of the folder: a nil one remembers nothing.
 	folder, stateErr := a.folder(s.State.Dir)
-	a.observe(s, j)
+	a.observe(s, folder, j)
 	return stages.Parts{
 		Settings:  s,
 		Decided:   decided,

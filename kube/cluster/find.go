@@ -119,8 +119,8 @@ func (d Discovery) Remembered() string { return d.remembered().URL }
 const askBudget = 5 * time.Second
 
 // Find asks the kcp side where the cluster is. If that does not answer, or the
-// plugin that logs in there, it is where it was last; fallen is then why it was not asked. The error is a
-// *FindError, or that of ctx.
+// plugin that logs in there, it is where it was last; fallen is then why it was
+// not asked. The error is a *FindError, or that of ctx.
 func (d Discovery) Find(ctx context.Context) (url string, fallen, err error) {
 	known := d.remembered()
 	server, found, err := d.lookUp(ctx, known, false)
@@ -158,8 +158,11 @@ func (d Discovery) lookUp(ctx context.Context, known memo, fresh bool) (*workspa
 	var found memo
 	tries := 0
 	// The second try is for a connection that an earlier look-up of this
-	// process has left, and that is dead by now.
-	again := func(err error) bool { return silent(err) && (known.URL == "" || tries < 2) }
+	// process has left, and that is dead by now. A login that is not taken is
+	// tried again unless a plugin can bring another.
+	again := func(err error) bool {
+		return unauthorized(err) && !server.loggedIn || silent(err) && (known.URL == "" || tries < 2)
+	}
 	err = RetryIf(ctx, askBudget, again, func(ctx context.Context) (err error) {
 		tries++
 		found, err = server.find(ctx, known.Resource)

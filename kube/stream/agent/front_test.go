@@ -41,11 +41,17 @@ type connection struct {
 
 func connect(t *testing.T, root string) *connection {
 	t.Helper()
+	return connectBy(t, root, agent.Spawn)
+}
+
+// connectBy connects to a front that starts supervisors its own way.
+func connectBy(t *testing.T, root string, spawn func(folder string, lock *os.File) error) *connection {
+	t.Helper()
 	in, to := io.Pipe()
 	from, out := io.Pipe()
 	c := &connection{t: t, to: to, from: from, frames: agent.NewReader(from), done: make(chan error, 1), ended: make(chan struct{})}
 	go func() {
-		err := (&agent.Front{Root: root, In: in, Out: out, Spawn: agent.Spawn}).Run()
+		err := (&agent.Front{Root: root, In: in, Out: out, Spawn: spawn}).Run()
 		_ = out.Close()
 		_ = in.Close()
 		c.done <- err
@@ -159,7 +165,8 @@ func (c *connection) readUntil(text string) string {
 	return out.String()
 }
 
-// end collects the rest of the output and the status.
+// end collects the rest of the output, which it acknowledges now and then, and the
+// status.
 func (c *connection) end(from int64) (string, agent.Status) {
 	c.t.Helper()
 	var out bytes.Buffer
@@ -171,6 +178,9 @@ func (c *connection) end(from int64) (string, agent.Status) {
 				c.t.Fatalf("output at %d, want %d", f.Offset, from+int64(out.Len()))
 			}
 			out.Write(f.Payload)
+			if whole := from + int64(out.Len()); whole>>20 > (whole-int64(len(f.Payload)))>>20 {
+				c.send(agent.Frame{Kind: agent.KindAck, Offset: uint64(whole)})
+			}
 		case agent.KindEnd:
 			if int64(f.Offset) != from+int64(out.Len()) {
 				c.t.Fatalf("the end is at %d, but the output at %d", f.Offset, from+int64(out.Len()))
@@ -189,7 +199,11 @@ func (c *connection) end(from int64) (string, agent.Status) {
 // run runs a script over one connection.
 func run(t *testing.T, root, stage, script string) (string, agent.Status) {
 	t.Helper()
-	c := connect(t, root)
+	return connect(t, root).run(stage, script)
+}
+
+func (c *connection) run(stage, script string) (string, agent.Status) {
+	c.t.Helper()
 	c.open(request(stage, []byte(script)), []byte(script), 0)
 	c.begun()
 	return c.end(0)
