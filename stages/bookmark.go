@@ -13,6 +13,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
+	"github.com/socialweb-computer/tenant-executor/stages/atomicfile"
 )
 
 // bookmark is what the stages of a job have told of its containers, so that a
@@ -94,10 +95,7 @@ func (b *bookmark) save() error {
 	if err != nil {
 		return fmt.Errorf("remembering the services' logs: %w", err)
 	}
-	err = os.WriteFile(b.path+".new", text, 0o600)
-	if err == nil {
-		err = os.Rename(b.path+".new", b.path)
-	}
+	err = atomicfile.File{Path: b.path, Mode: 0o600}.Write(text)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the runner has taken the folder away: no stage follows
 	}

@@ -36,6 +36,7 @@ func (d *Driver) Cleanup(ctx context.Context) error {
 	// What is said comes last: whoever should hear it may be gone.
 	defer d.warnOfOrigin()
 	defer d.warnOfExpiry()
+	defer d.tellNoState()
 	limited, cancel := context.WithTimeout(ctx, d.settings.Cleanup.Timeout.Value())
 	defer cancel()
 	if d.holdFailed(limited) {

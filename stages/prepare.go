@@ -35,6 +35,7 @@ func (d *Driver) Prepare(ctx context.Context) error {
 	}
 	d.log.Info("Using tenant cluster %s, namespace %s, image %s", d.clusterName(), objects.Pod.Namespace, objects.Pod.Spec.Containers[0].Image)
 	d.tellOverwrites()
+	d.tellNoState()
 	d.noteNamespace()
 
 	d.tidy(ctx, host)

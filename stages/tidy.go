@@ -70,6 +70,13 @@ func (d *Driver) sweep(ctx context.Context, left *leftovers, list []corev1.Pod) 
 	return deleted
 }
 
+// tellNoState says that nothing can be remembered, where that is so.
+func (d *Driver) tellNoState() {
+	if d.stateErr != nil {
+		d.log.Warn("This host remembers nothing for the driver, neither cleanups that fail nor whose Pods are left: %v", d.stateErr)
+	}
+}
+
 // own is the cleanup of this job.
 func (d *Driver) own() state.Undone {
 	return state.Undone{
@@ -80,13 +87,12 @@ func (d *Driver) own() state.Undone {
 
 // remember writes down that this job's cleanup is still to be done.
 func (d *Driver) remember() {
-	err := d.stateErr
-	if err == nil {
-		own := d.own()
-		own.Owner = d.host().annotation()
-		err = d.state.AddUndone(own)
+	if d.stateErr != nil {
+		return // it is told; see tellNoState
 	}
-	if err != nil {
+	own := d.own()
+	own.Owner = d.host().annotation()
+	if err := d.state.AddUndone(own); err != nil {
 		d.log.Warn("This cleanup cannot be remembered for later, so the job's Pods stay until a sweep finds them: %v", err)
 	}
 }

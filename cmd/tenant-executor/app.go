@@ -41,16 +41,12 @@ type app struct {
 	// byHand is true for commands of people: a script's exit code is then the
 	// command's own.
 	byHand bool
+	// understood is whether the command line was.
+	understood bool
 	// unread is why a stage makes do without the configuration; nil where it
 	// was read.
 	unread error
 }
-
-// usageError is a command line that cannot be understood.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
 
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
@@ -76,10 +72,12 @@ so that one stage can be tried on a job that runs.`,
 	}
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
+	root.SetFlagErrorFunc(flagError)
+	// What cobra refuses, it refuses before this.
+	root.PersistentPreRun = func(*cobra.Command, []string) { a.understood = true }
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.configFile, "config", "", "configuration `FILE` (default $"+configVariable+", else "+settings.DefaultPath+")")
-	root.AddCommand(a.configCommand(), a.prepareCommand(), a.runCommand(), a.cleanupCommand(), a.warmCommand(), a.migrateCommand(), a.doctorCommand(), a.statsCommand(), a.versionCommand())
+	root.AddCommand(a.configCommand(), a.prepareCommand(), a.runCommand(), a.cleanupCommand(), a.migrateCommand(), a.doctorCommand(), a.statsCommand(), a.versionCommand())
 	a.addHand(root)
 	return root
 }
@@ -150,7 +148,7 @@ func (a *app) parts(log joblog.Log, afresh bool) (stages.Parts, error) {
 		j.RunnerName = origin.Runner.Name
 	}
 	// No job fails for want of the folder: a nil one remembers nothing.
-	folder, stateErr := state.Open(s.State.Dir)
+	folder, stateErr := a.folder(s.State.Dir)
 	a.observe(s, folder, j)
 	return stages.Parts{
 		Settings:  s,
@@ -167,6 +165,14 @@ func (a *app) parts(log joblog.Log, afresh bool) (stages.Parts, error) {
 		Course:    a.observed.course(),
 		Host:      func() stages.Host { return a.host(folder) },
 	}, nil
+}
+
+// folder opens the state folder.
+func (a *app) folder(dir string) (*state.Folder, error) {
+	if a.stage == "" {
+		return state.Visit(dir)
+	}
+	return state.Open(dir)
 }
 
 // finder finds the cluster. It is first where the configuration has it that was

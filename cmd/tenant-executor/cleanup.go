@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/stages"
 	"github.com/socialweb-computer/tenant-executor/stages/course"
 )
@@ -23,6 +24,7 @@ done by a later stage of any job.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			a.unattended()
+			a.voice = joblog.New(a.stderr)
 			a.stage = course.Cleanup
 			return a.cleanup(c.Context())
 		},

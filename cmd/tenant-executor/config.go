@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/stages"
 )
 
@@ -21,6 +22,7 @@ prepare is to make. It does not talk to the cluster.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			a.unattended()
+			a.voice = joblog.New(a.stderr)
 			j, err := a.job()
 			if err != nil {
 				return err

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -105,7 +106,7 @@ func (a *app) doctor(c *cobra.Command, flags doctorFlags) error {
 		told = func(doctor.Finding) {}
 	}
 	report := doctor.Examine(c.Context(), doctor.Parts{
-		ConfigFile: a.configPath(), Settings: a.plainSettings,
+		ConfigFile: whole(a.configPath()), Settings: a.plainSettings,
 		RunnerFile: file, Named: flags.runnerFile != "", Runner: a.runner,
 		Env: a.environment, UserAgent: "tenant-executor/" + version(),
 		Clock: stages.Clock{}, Host: a.hostUnchanged,
@@ -124,6 +125,14 @@ func (a *app) doctor(c *cobra.Command, flags doctorFlags) error {
 		return &quietExit{doctorFailed}
 	}
 	return nil
+}
+
+// whole is the whole path of a file: the runner's configuration names it so.
+func whole(file string) string {
+	if path, err := filepath.Abs(file); err == nil {
+		return path
+	}
+	return file
 }
 
 // plainSettings are the settings, with an error that does not say whose they

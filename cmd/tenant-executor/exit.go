@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"time"
 
@@ -13,8 +12,8 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
-	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/kube/crash"
+	"github.com/socialweb-computer/tenant-executor/stages/atomicfile"
 )
 
 // process is what a process is given: nothing below main reaches for the
@@ -40,10 +39,15 @@ func run(ctx context.Context, p process) int {
 	codes, codesErr := failure.ParseCodes(env)
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
-	a := &app{process: p, leave: leave, environment: env, voice: joblog.New(p.stderr)}
+	a := &app{process: p, leave: leave, environment: env}
+	a.voice = a.personal()
 	root := a.rootCommand()
+	refuseStrangers(root)
 	root.SetArgs(p.args)
 	err := execute(ctx, root)
+	if err != nil && !a.understood && !crashed(err) {
+		err = misused(root, p.args, err)
+	}
 	a.observed.end(err)
 	if err == nil && codesErr != nil {
 		err = failure.Wrap(failure.Contract, codesErr, "the runner's environment")
@@ -73,9 +77,10 @@ func run(ctx context.Context, p process) int {
 	// "allow_failure: exit_codes: [1]" would let pass a job that never ran. 0, where
 	// no script ended, is no exit code for GitLab: the runner leaves it out
 	// (executors/custom/command/command.go, parseBuildFailure; common/network.go,
-	// UpdateJobRequest).
+	// UpdateJobRequest). Half a file would be worse than none: the runner takes it
+	// for a failure of the driver.
 	if f.Class() == failure.Build && env.ExitCodeFile() != "" {
-		untold = os.WriteFile(env.ExitCodeFile(), []byte(strconv.Itoa(f.ExitCode)+"\n"), 0o600)
+		untold = atomicfile.File{Path: env.ExitCodeFile(), Mode: 0o600}.Write([]byte(strconv.Itoa(f.ExitCode) + "\n"))
 	}
 	lastWords(func() {
 		// The runner itself reports a script's exit code; a line of ours would
@@ -88,6 +93,12 @@ func run(ctx context.Context, p process) int {
 		}
 	})
 	return codes.For(err)
+}
+
+// crashed reports whether an error is that of a panic; see execute.
+func crashed(err error) bool {
+	var f *failure.Failure
+	return errors.As(err, &f)
 }
 
 // execute runs a command. A panic is a failure like any other, in whichever

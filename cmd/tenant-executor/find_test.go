@@ -100,16 +100,35 @@ func TestJobsRunWithoutKCP(t *testing.T) {
 	}
 }
 
-// A state folder that cannot be used costs a look-up and nothing else.
+// A state folder that cannot be used costs a look-up, and a word to whom it
+// concerns.
 func TestWithoutAStateFolder(t *testing.T) {
 	t.Parallel()
-	h := newHarness(t)
-	h.discovers()
-	h.settings["state.dir"] = h.write("file", "")
-	for range 2 {
-		h.expect(h.stage("cleanup"), 0, "", "")
+	for _, dir := range []string{"", "/proc/nope"} {
+		h := newHarness(t)
+		h.discovers()
+		h.answerSetup()
+		if h.settings["state.dir"] = dir; dir == "" {
+			h.settings["state.dir"] = h.write("file", "")
+		}
+		const told = "WARNING: This host remembers nothing for the driver, neither cleanups that fail nor whose Pods are left: making the state folder: mkdir "
+		if got := h.stage("prepare"); got.code != 0 || strings.Count(h.plain(got.stdout), told) != 1 {
+			t.Errorf("prepare ended with %d: %s", got.code, got.stdout)
+		}
+		for range 2 {
+			if got := h.stage("cleanup"); got.code != 0 || strings.Count(h.plain(got.stderr), told) != 1 || strings.Count(got.stderr, "WARNING") != 1 {
+				t.Errorf("cleanup ended with %d: %s", got.code, got.stderr)
+			}
+		}
+		for _, f := range first(h.doctor()) {
+			if f.Check == "state-folder" && f.State != "warning" {
+				t.Errorf("doctor says %+v", f)
+			}
+		}
 	}
 }
+
+func first(findings []finding, _ int) []finding { return findings }
 
 // What cannot work is refused before the cluster is asked for anything, with
 // the reason and what to do.

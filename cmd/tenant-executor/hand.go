@@ -64,14 +64,19 @@ func isStage(command string) bool {
 	return slices.Contains([]string{"config", "prepare", "run", "cleanup"}, command)
 }
 
-// byPerson has the command speak to a person: on stderr, so that the output can
-// be kept, and with colours on a terminal alone.
+// byPerson has the command speak to a person.
 func (a *app) byPerson() {
 	a.byHand = true
-	a.voice = joblog.New(a.stderr)
-	if !show.Coloured(a.stderr, a.environment) {
-		a.voice = joblog.New(show.Plain{To: a.stderr})
+	a.voice = a.personal()
+}
+
+// personal speaks to a person: on stderr, so that the output can be kept, and
+// with colours on a terminal alone.
+func (a *app) personal() joblog.Log {
+	if show.Coloured(a.stderr, a.environment) {
+		return joblog.New(a.stderr)
 	}
+	return joblog.New(show.Plain{To: a.stderr})
 }
 
 // targetFlags say where jobs are looked for.
@@ -155,7 +160,7 @@ func (h *hand) clusterDriver(ctx context.Context) (*stages.Driver, error) {
 		return nil, err
 	}
 	h.target.Runner = h.runner
-	folder, stateErr := state.Open(s.State.Dir)
+	folder, stateErr := state.Visit(s.State.Dir)
 	return stages.NewFor(ctx, stages.Parts{
 		Settings: s, Find: h.finder(folder, s.Cluster, false).Find, State: folder, StateErr: stateErr,
 		Variables: job.Environment{}, Log: h.voice, Clock: stages.Clock{},

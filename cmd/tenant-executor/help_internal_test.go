@@ -5,10 +5,33 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 )
+
+// No two commands of one level have a name in common, nor two flags of one
+// command.
+func TestNamesAreUnique(t *testing.T) {
+	var look func(c *cobra.Command)
+	look = func(c *cobra.Command) {
+		seen := map[string]bool{}
+		for _, one := range c.Commands() {
+			for _, name := range append([]string{one.Name()}, one.Aliases...) {
+				if seen[name] {
+					t.Errorf("%s has two commands %q", c.CommandPath(), name)
+				}
+				seen[name] = true
+			}
+			look(one)
+		}
+	}
+	root := newRoot()
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	look(root)
+}
 
 // Every command says at length what it does, and shows how it is called.
 func TestEveryCommandHelps(t *testing.T) {

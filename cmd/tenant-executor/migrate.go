@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +14,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/migrate"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
+	"github.com/socialweb-computer/tenant-executor/stages/atomicfile"
 )
 
 // runnerConfigPath is the config.toml of a runner that runs as a service.
@@ -121,7 +120,7 @@ func writeDriverConfig(f migrateFlags, all []migrate.Migration) error {
 		}
 		return &usageError{fmt.Errorf("%s has several runners (%s): with --write choose one of them with --runner", f.from, strings.Join(names, ", "))}
 	}
-	err := placeFile(f.write, all[0].DriverFile, f.overwrite)
+	err := (atomicfile.File{Path: f.write, Mode: 0o600, Safe: true, New: !f.overwrite}).Write([]byte(all[0].DriverFile))
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return &usageError{fmt.Errorf("%s is there already, and nothing was written; add --overwrite to replace it", f.write)}
@@ -129,24 +128,6 @@ func writeDriverConfig(f migrateFlags, all []migrate.Migration) error {
 		return &usageError{fmt.Errorf("the driver's configuration was not written: %w", err)}
 	}
 	return nil
-}
-
-// placeFile gives a name to a file once it is whole, so that the old one is
-// there until the new one is.
-func placeFile(name, text string, replace bool) error {
-	file, err := os.CreateTemp(filepath.Dir(name), ".new-"+filepath.Base(name)+"-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name()) //nolint:errcheck // it is gone where it was renamed
-	_, err = file.WriteString(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	if replace {
-		return os.Rename(file.Name(), name)
-	}
-	return os.Link(file.Name(), name)
 }
 
 func (a *app) writeMigrationsJSON(_ string, all []migrate.Migration) error {

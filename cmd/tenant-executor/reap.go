@@ -71,7 +71,7 @@ func (h *hand) reap(c *cobra.Command, dryRun bool) error {
 	if err != nil {
 		return err
 	}
-	folder, stateErr := state.Open(s.State.Dir)
+	folder, stateErr := state.Visit(s.State.Dir)
 	book, _ := h.look(s.State.Dir) // without one there is nothing to close
 	found, err := stages.Reap(c.Context(), stages.ReapParts{
 		Settings: s, Find: h.finder(folder, s.Cluster, true).Find, State: folder, StateErr: stateErr,

@@ -3,10 +3,8 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -18,6 +16,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/stages"
+	"github.com/socialweb-computer/tenant-executor/stages/atomicfile"
 	"github.com/socialweb-computer/tenant-executor/stages/course"
 	"github.com/socialweb-computer/tenant-executor/stages/stats"
 	"github.com/socialweb-computer/tenant-executor/stages/stats/page"
@@ -251,27 +250,12 @@ func (a *app) writePage(file string, hold time.Duration, courses []course.Course
 		_, err := a.stdout.Write(text.Bytes())
 		return written(err)
 	}
-	if err := replaceFile(file, text.Bytes()); err != nil {
-		return failure.Wrap(failure.Settings, err, "the page in %s (--html)", file)
+	if err := (atomicfile.File{Path: file, Mode: pageMode}).Write(text.Bytes()); err != nil {
+		return &usageError{fmt.Errorf("the page was not written (--html): %w", err)}
 	}
 	_, err = fmt.Fprintf(a.stdout, "Wrote %s: %s at jobs. Open it in a browser.\n", file, joblog.Count(len(courses), "attempt"))
 	return written(err)
 }
 
-// replaceFile replaces a file as a whole, with the mode that the umask leaves.
-func replaceFile(path string, data []byte) (err error) {
-	made, err := os.OpenFile(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(made.Name())
-		}
-	}()
-	_, err = made.Write(data)
-	if err = errors.Join(err, made.Close()); err != nil {
-		return err
-	}
-	return os.Rename(made.Name(), path)
-}
+// pageMode leaves it to the umask who may read a page.
+const pageMode = 0o666

@@ -32,28 +32,29 @@ func newStopper(say func(string)) *stopper {
 // jobs gracefully, the second aborts them. A third, and a SIGTERM, is what a
 // SIGTERM is to GitLab Runner: the runner shuts down.
 func (s *stopper) watch(signals <-chan os.Signal, done <-chan struct{}) {
-	interrupts := 0
-	for {
+	steps := []struct {
+		text string
+		stop chan struct{}
+	}{
+		{"cancelling the jobs; interrupt again to abort them", s.cancel},
+		{"aborting the jobs; interrupt again to leave those that do not end", s.abort},
+		{"shutting down; jobs that do not end in time are left as they are", s.shutdown},
+	}
+	for len(steps) > 0 {
 		select {
 		case <-done:
 			return
 		case sig := <-signals:
 			if sig == syscall.SIGTERM {
-				interrupts = 2
+				steps = steps[len(steps)-1:]
 			}
-			switch interrupts++; interrupts {
-			case 1:
-				s.say("cancelling the jobs; interrupt again to abort them")
-				close(s.cancel)
-			case 2:
-				s.say("aborting the jobs; interrupt again to leave those that do not end")
-				close(s.abort)
-			case 3:
-				s.say("shutting down; jobs that do not end in time are left as they are")
-				close(s.shutdown)
-			}
+			s.say(steps[0].text)
+			close(steps[0].stop)
+			steps = steps[1:]
 		}
 	}
+	// Whoever goes on sending signals (timeout(1) sends its own twice) is heard
+	// no more: the jobs have their time.
 }
 
 // stopped reports whether no further job is to be begun.

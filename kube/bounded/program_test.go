@@ -74,7 +74,7 @@ func TestProgramIsEnded(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	}()
-	_, err := sh(`trap '' TERM INT HUP; (echo $$; exec sleep 1000) > '` + file + `' & echo $! >> '` + file + `'; while :; do sleep 1; done`).Run(ctx)
+	_, err := sh(`trap '' TERM INT HUP; (echo $$; exec sleep 1000) >> '` + file + `' & echo $! >> '` + file + `'; while :; do sleep 1; done`).Run(ctx)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/socialweb-computer/tenant-executor/kube/bounded"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 )
 
 // client-go runs the plugin of a kubeconfig's user without a context, with all
@@ -97,9 +98,9 @@ func (d Discovery) ask(ctx context.Context, config *rest.Config, plugin *clientc
 	limited, cancel := context.WithTimeout(ctx, loginBudget)
 	defer cancel()
 	if d.Waiting != nil {
-		notice := time.AfterFunc(loginNotice, func() {
+		notice := time.AfterFunc(loginNotice, crash.Guard(ctx, func() {
 			d.Waiting(fmt.Sprintf("Waiting for %s, by which the driver logs in to the kcp side (for %s at most)", plugin.Command, loginBudget))
-		})
+		}))
 		defer notice.Stop()
 	}
 	answer, err := bounded.Program{Path: plugin.Command, Args: plugin.Args, Env: append(env, execInfo+"="+question)}.Run(limited)

@@ -68,7 +68,11 @@ func Look(stateDir string) (*Book, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking for the courses of jobs: %w", err)
 	}
-	return Open(stateDir)
+	folder, err := state.Visit(filepath.Join(stateDir, folderName))
+	if err != nil {
+		return nil, err
+	}
+	return &Book{folder: folder}, nil
 }
 
 // Folder is where the book is, nil for a nil Book.

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"syscall"
 
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
@@ -132,7 +134,7 @@ func (p *patient) folder() *state.Folder {
 	if _, err := os.Stat(p.settings.State.Dir); err != nil {
 		return nil
 	}
-	folder, err := state.Open(p.settings.State.Dir)
+	folder, err := state.Visit(p.settings.State.Dir)
 	if err != nil {
 		return nil
 	}
@@ -289,7 +291,9 @@ func lookRunnerPrograms(_ context.Context, p *patient) []Result {
 		}
 		return err
 	}
-	return p.eachRunner(func(r runnerEntry) []Result { return judgeRunnerPrograms(r, missing, p.ConfigFile) })
+	return p.eachRunner(func(r runnerEntry) []Result {
+		return append(judgeRunnerPrograms(r, missing, p.ConfigFile), judgeRunnerOverridden(r, p.settings)...)
+	})
 }
 
 func lookRunnerJobs(_ context.Context, p *patient) []Result {
@@ -327,9 +331,10 @@ func lookState(_ context.Context, p *patient) Result {
 	f.info, f.err = os.Stat(f.path)
 	switch {
 	case errors.Is(f.err, fs.ErrNotExist):
-		f.writeErr = writable(existing(f.path))
+		f.writeErr = tryMake(existing(f.path))
 	case f.err == nil && f.info.IsDir():
 		f.writeErr = tryWrite(f.path)
+		f.foreign = foreign(f.info, os.Geteuid())
 		f.network = networkFileSystem(f.path)
 	}
 	return judgeState(f)
@@ -344,6 +349,25 @@ func existing(path string) string {
 		}
 	}
 	return path
+}
+
+// foreign is whose a file is, "" for root and for the owner.
+func foreign(info fs.FileInfo, self int) string {
+	stat, known := info.Sys().(*syscall.Stat_t)
+	if !known || self == 0 || int(stat.Uid) == self {
+		return ""
+	}
+	return strconv.Itoa(int(stat.Uid))
+}
+
+// tryMake makes a folder in another and removes it: some file systems take none,
+// whatever their modes say.
+func tryMake(folder string) error {
+	made, err := os.MkdirTemp(folder, ".new-doctor-*")
+	if err != nil {
+		return err
+	}
+	return os.Remove(made)
 }
 
 // tryWrite writes a file into a folder and removes it: a full disk is told by

@@ -19,6 +19,9 @@ type folderFacts struct {
 	// writeErr is why nothing can be written into it, or why it cannot be made
 	// where it is not there.
 	writeErr error
+	// foreign is whose it is, where this user is neither that one nor root, who
+	// may look after the runner of another; "" otherwise.
+	foreign string
 	// network is the kind of a file system that other hosts may share, "" for
 	// one of this host.
 	network string
@@ -40,6 +43,8 @@ func judgeState(f folderFacts) Result {
 	switch {
 	case mode&writableByOthers != 0:
 		return warning(fmt.Sprintf("%s has mode %04o, so that others can write to it: the driver does not use it", f.path, mode), "chmod 700 "+f.path)
+	case f.foreign != "":
+		return warning(fmt.Sprintf("%s belongs to user %s: the driver uses it only as that user", f.path, f.foreign), remedy)
 	case f.writeErr != nil:
 		return warning(fmt.Sprintf("%s cannot be written to: %v", f.path, reason(f.writeErr)), remedy)
 	case f.network != "":

@@ -37,11 +37,15 @@ type runnerEntry struct {
 	Executor       string `toml:"executor"`
 	Limit          int    `toml:"limit"`
 	BuildsDir      string `toml:"builds_dir"`
+	CacheDir       string `toml:"cache_dir"`
+	Shell          string `toml:"shell"`
 	PrepareTimeout any    `toml:"prepare_timeout"`
 	SafeDirectory  *bool  `toml:"safe_directory_checkout"`
 	BuildDir       struct {
 		Enabled *bool `toml:"enabled"`
 	} `toml:"custom_build_dir"`
+	FeatureFlags map[string]any `toml:"feature_flags"`
+
 	Custom runnerCustom `toml:"custom"`
 }
 

@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +9,8 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
+
+	"github.com/socialweb-computer/tenant-executor/stages/atomicfile"
 )
 
 // Gauge is a value of the present.
@@ -100,31 +101,19 @@ const textMode = 0o644
 // writeText replaces the file as a whole. What is written beside it does not end
 // in .prom, so the collector does not read it (node_exporter,
 // collector/textfile.go).
-func writeText(path string, text []byte) (err error) {
-	beside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new-")
-	made, err := os.CreateTemp(filepath.Dir(path), filepath.Base(beside)+"*")
-	if err != nil {
-		return err
-	}
-	sweep(beside)
-	defer func() {
-		if err != nil {
-			_ = os.Remove(made.Name())
-		}
-	}()
-	_, err = made.Write(text)
-	if err = errors.Join(err, made.Chmod(textMode), made.Close()); err != nil {
-		return err
-	}
-	return os.Rename(made.Name(), path)
+func writeText(path string, text []byte) error {
+	return atomicfile.File{Path: path, Mode: textMode, Made: func(made *os.File) error {
+		sweep(atomicfile.Pattern(path))
+		return made.Chmod(textMode)
+	}}.Write(text)
 }
 
 // abandonedAfter is when a file that is being written is one whose writer has
 // died.
 const abandonedAfter = time.Hour
 
-func sweep(beside string) {
-	found, _ := filepath.Glob(beside + "*")
+func sweep(pattern string) {
+	found, _ := filepath.Glob(pattern)
 	for _, name := range found {
 		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > abandonedAfter {
 			_ = os.Remove(name)

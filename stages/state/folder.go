@@ -14,7 +14,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
+
+	"github.com/socialweb-computer/tenant-executor/stages/atomicfile"
 )
 
 // Bounds of the folder.
@@ -30,8 +33,6 @@ const (
 const (
 	folderMode = 0o700
 	fileMode   = 0o600
-	// unfinished begins the names of files that are being written.
-	unfinished = ".new-"
 	// abandonedAfter is when such a file is one whose writer has died.
 	abandonedAfter = time.Hour
 )
@@ -44,11 +45,43 @@ var ErrNone = errors.New("there is no state folder")
 
 // Folder is the folder. Many processes use it at once without a lock: a file
 // changes as a whole. A nil Folder is empty and takes nothing.
-type Folder struct{ dir string }
+type Folder struct {
+	dir string
+	// heir is to whom files are given that are made here, nil for nobody.
+	heir *syscall.Stat_t
+}
 
-// Open makes the folder if it is not there. Others must not be able to write
-// to it: what it says decides which cluster the driver asks.
-func Open(dir string) (*Folder, error) {
+// Open makes the folder if it is not there. It has to be this user's own, and
+// others must not be able to write to it: what it says decides which cluster the
+// driver asks.
+func Open(dir string) (*Folder, error) { return open(dir, os.Geteuid()) }
+
+// Visit is Open for a person, who may be root where the runner is not: what root
+// makes there belongs to the folder's owner.
+func Visit(dir string) (*Folder, error) {
+	self := os.Geteuid()
+	if self != 0 {
+		return open(dir, self)
+	}
+	f, err := open(dir, anybody)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the state folder: %w", err)
+	}
+	if stat, known := info.Sys().(*syscall.Stat_t); known && stat.Uid != 0 {
+		f.heir = stat
+	}
+	return f, nil
+}
+
+// anybody stands for every user.
+const anybody = -1
+
+// open opens a folder that belongs to a user.
+func open(dir string, user int) (*Folder, error) {
 	if err := os.MkdirAll(dir, folderMode); err != nil {
 		return nil, fmt.Errorf("making the state folder: %w", err)
 	}
@@ -57,7 +90,10 @@ func Open(dir string) (*Folder, error) {
 		return nil, fmt.Errorf("opening the state folder: %w", err)
 	}
 	if mode := info.Mode().Perm(); mode&0o022 != 0 {
-		return nil, fmt.Errorf("the state folder %s has mode %04o, so that others can write to it: chmod 700 it", dir, mode)
+		return nil, fmt.Errorf("the state folder %s has mode %04o, so that others can write to it: chmod 700 it, or name a folder in it by state.dir, which the driver makes for itself", dir, mode)
+	}
+	if stat, known := info.Sys().(*syscall.Stat_t); known && user != anybody && int(stat.Uid) != user {
+		return nil, fmt.Errorf("the state folder %s belongs to user %d, and this is user %d: give it to the runner's user, or name another by state.dir", dir, stat.Uid, user)
 	}
 	return &Folder{dir: dir}, nil
 }
@@ -75,7 +111,7 @@ func (f *Folder) WriteFile(name string, data []byte) error {
 	if old, err := f.ReadFile(name); err == nil && bytes.Equal(old, data) {
 		return nil
 	}
-	if err := f.place(name, data, true, os.Rename); err != nil {
+	if err := f.place(name, data, atomicfile.File{Safe: true}); err != nil {
 		return fmt.Errorf("writing %s: %w", filepath.Join(f.dir, name), err)
 	}
 	return nil
@@ -92,7 +128,7 @@ func (f *Folder) WriteLight(name string, data []byte) error {
 	if err := f.check(name, data); err != nil {
 		return err
 	}
-	if err := f.place(name, data, false, os.Rename); err != nil {
+	if err := f.place(name, data, atomicfile.File{}); err != nil {
 		return fmt.Errorf("writing %s: %w", filepath.Join(f.dir, name), err)
 	}
 	return nil
@@ -107,12 +143,7 @@ func (f *Folder) Create(name string, data []byte) error {
 	if err := f.check(name, data); err != nil {
 		return err
 	}
-	err := f.place(name, data, true, func(made, path string) error {
-		if err := os.Link(made, path); err != nil {
-			return err
-		}
-		return os.Remove(made)
-	})
+	err := f.place(name, data, atomicfile.File{Safe: true, New: true})
 	if err != nil {
 		return fmt.Errorf("making %s: %w", filepath.Join(f.dir, name), err)
 	}
@@ -139,34 +170,18 @@ func validName(name string) bool {
 	})
 }
 
-// place writes beside the file and gives the file its name by put. To be safe,
-// the data is on disk before the name is, or a crash of the machine could leave
-// the name with no data.
-func (f *Folder) place(name string, data []byte, safe bool, put func(made, path string) error) (err error) {
-	file, err := os.CreateTemp(f.dir, unfinished+name+"-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(file.Name())
+// place writes a file in one of the ways that there are.
+func (f *Folder) place(name string, data []byte, way atomicfile.File) error {
+	way.Path, way.Mode = filepath.Join(f.dir, name), fileMode
+	way.Made = func(made *os.File) error {
+		if f.heir != nil {
+			if err := made.Chown(int(f.heir.Uid), int(f.heir.Gid)); err != nil {
+				return err
+			}
 		}
-	}()
-	if err := f.makeRoom(name, file); err != nil {
-		_ = file.Close()
-		return err
+		return f.makeRoom(name, made)
 	}
-	_, err = file.Write(data)
-	if safe {
-		err = errors.Join(err, file.Sync())
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	if err := put(file.Name(), filepath.Join(f.dir, name)); err != nil || !safe {
-		return err
-	}
-	return f.sync()
+	return way.Write(data)
 }
 
 // makeRoom removes what dead writers have left, and refuses one file too many.
@@ -184,7 +199,7 @@ func (f *Folder) makeRoom(name string, made *os.File) error {
 	others := 0
 	for _, e := range entries {
 		switch {
-		case strings.HasPrefix(e.Name(), unfinished):
+		case strings.HasPrefix(e.Name(), atomicfile.Unfinished):
 			if old, err := e.Info(); err == nil && info.ModTime().Sub(old.ModTime()) > abandonedAfter {
 				_ = os.Remove(filepath.Join(f.dir, e.Name()))
 			}
@@ -196,15 +211,6 @@ func (f *Folder) makeRoom(name string, made *os.File) error {
 		return ErrFull
 	}
 	return nil
-}
-
-// sync makes a rename last.
-func (f *Folder) sync() error {
-	dir, err := os.Open(f.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // ReadFile gives a file's data. The error is fs.ErrNotExist where there is no

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -121,6 +122,51 @@ func TestFolderRefuses(t *testing.T) {
 	}
 	if _, err := state.Open(file); err == nil {
 		t.Error("a file is taken for a folder")
+	}
+}
+
+// A folder of somebody else is not used by stages, whatever its mode. A person
+// who is root may, and what root makes there is the owner's.
+func TestFolderOfAnother(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a folder away")
+	}
+	const other = 1234
+	for _, mode := range []fs.FileMode{0o700, 0o755} {
+		dir := t.TempDir()
+		if err := errors.Join(os.Chmod(dir, mode), os.Chown(dir, other, other)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := state.Open(dir); err == nil || !strings.Contains(err.Error(), "belongs to user 1234, and this is user 0") {
+			t.Errorf("mode %04o: %v", mode, err)
+		}
+		f, err := state.Visit(dir)
+		if err == nil {
+			err = f.WriteFile("a", []byte("b"))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(filepath.Join(dir, "a"))
+		if err != nil || info.Sys().(*syscall.Stat_t).Uid != other {
+			t.Errorf("mode %04o: the file is %+v, %v", mode, info, err)
+		}
+	}
+	for _, mode := range []fs.FileMode{0o770, 0o777, 0o777 | fs.ModeSticky, 0o777 | fs.ModeSetgid} {
+		dir := t.TempDir()
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		for _, open := range []func(string) (*state.Folder, error){state.Open, state.Visit} {
+			if _, err := open(dir); err == nil || !strings.Contains(err.Error(), "others can write to it") {
+				t.Errorf("mode %v: %v", mode, err)
+			}
+		}
+		// As in a volume of Kubernetes that has an fsGroup.
+		if _, err := state.Open(filepath.Join(dir, "own")); err != nil {
+			t.Errorf("a folder of its own in one of mode %v: %v", mode, err)
+		}
 	}
 }
 
