@@ -63,11 +63,19 @@ func (d *Driver) stageFailure(ctx context.Context, ref pods.Ref, err error) erro
 		if f := d.podFailure(ctx, ref, ""); f != nil {
 			return f
 		}
+		if vanished != nil {
+			return failure.Wrap(failure.AgentRemoved, err, "the job's Pod %s", ref)
+		}
 		if outage != nil {
 			return failure.New(failure.ConnectionLost, "the stage in the job's Pod %s could not be reached for %s; %s: %v",
 				ref, joblog.Duration(outage.After), outage.Known(), stream.Reason(outage.Err))
 		}
 		return failure.Wrap(failure.ConnectionLost, err, "the job's Pod %s", ref)
+	}
+	var runtime *stream.RuntimeError
+	if errors.As(err, &runtime) && runtime.NoProgram() {
+		// Prepare has brought it, and it ran.
+		return failure.Wrap(failure.AgentRemoved, err, "the job's Pod %s", ref)
 	}
 	var final *stream.FinalError
 	if stream.PodGone(err) && errors.As(err, &final) && !final.Begun {

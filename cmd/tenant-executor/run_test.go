@@ -209,7 +209,7 @@ func TestRunThatCannotStart(t *testing.T) {
 			}
 		}, buildCode, []string{
 			"ERROR: the job's Pod ci/POD: error executing command in container: exec failed: fork/exec VOLUME/podagent: no such file or directory",
-			"The image needs a shell (sh) and sleep, for the architecture of the node. With FF_KUBERNETES_HONOR_ENTRYPOINT its entrypoint has to run what it is given as arguments."}},
+			removedRemedy}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -224,6 +224,30 @@ func TestRunThatCannotStart(t *testing.T) {
 			got.stdout = strings.ReplaceAll(got.stdout, p.volume(pod), "VOLUME")
 			h.expect(got, test.code, lines(test.want...), "")
 			h.expectStarts(0)
+			if code := h.exitCodeFile(); code != "" {
+				t.Errorf("the runner was handed %q", code)
+			}
+		})
+	}
+}
+
+// removedRemedy is for a job that has removed the driver's folder from its Pod.
+const removedRemedy = "Have the script remove less: /tenant-executor holds the program that runs the job's stages, and what they print."
+
+// A script that removes the driver's folder has no end that can be told, and is told
+// what it has done.
+func TestRunThatRemovesTheDriversFolder(t *testing.T) {
+	t.Parallel()
+	for name, what := range map[string]string{"folder": "", "what is in it": "/*", "the stage": "/build/stages/*"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			p := h.play()
+			h.theJob()
+			pod := h.server.Pods()[0].Name
+			h.env["TENANT_EXECUTOR_POD"] = pod
+			got := h.run("build_script", "rm -rf "+p.volume(pod)+what+"; sleep 600")
+			h.expect(got, buildCode, lines("ERROR: the job's Pod ci/POD: the stage's files are not in the container any more", removedRemedy), "")
 			if code := h.exitCodeFile(); code != "" {
 				t.Errorf("the runner was handed %q", code)
 			}

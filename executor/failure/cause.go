@@ -48,6 +48,7 @@ const (
 	NodeLost        Cause = "node_lost"
 	ConnectionLost  Cause = "connection_lost"
 	StageLost       Cause = "stage_lost"
+	AgentRemoved    Cause = "agent_removed"
 	DiskFull        Cause = "disk_full"
 	Internal        Cause = "internal"
 )
@@ -146,6 +147,8 @@ func Causes() []Description {
 			"Retry the job. The script may have gone on or may have ended."},
 		{StageLost, System, "The program that watches over the script in the Pod was killed, and the script with it.",
 			"Retry the job. A script that kills every process it can (kill -9 -1) does this to itself."},
+		{AgentRemoved, Build, "The driver's own folder in the Pod, /tenant-executor, or what is in it was removed while the job ran. Only the job's scripts can do that.",
+			"Have the script remove less: /tenant-executor holds the program that runs the job's stages, and what they print."},
 		{DiskFull, System, "The node's disk was full, so that the script could not begin or its output could not be kept.",
 			"Write less, or have the operator give the nodes more disk."},
 		{Internal, System, "The driver met something it did not expect.",
