@@ -30,7 +30,7 @@ func (d *Driver) noteLoss(ref pods.Ref, err error) {
 		return
 	}
 	switch failure.Of(err).Cause {
-	case failure.PodLost, failure.NodeLost:
+	case failure.PodLost, failure.NodeLost, failure.DiskLimit:
 		// Where it cannot be written a later stage finds out by itself.
 		_ = os.WriteFile(path, []byte(ref.Name), 0o600)
 	}

@@ -186,7 +186,7 @@ func (d *Driver) follower() *stream.Follower {
 		Runner: d.runner,
 		Clock:  d.clock,
 		Bounds: stream.Bounds{
-			Spool:   d.settings.Run.SpoolBytes(),
+			Spool:   d.settings.SpoolBytes(),
 			Silence: d.settings.Run.Silence.Value(),
 			Outage:  d.settings.Run.Outage.Value(),
 		},

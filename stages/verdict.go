@@ -3,6 +3,7 @@ package stages
 import (
 	"context"
 	"errors"
+	"strings"
 	"syscall"
 	"time"
 
@@ -148,10 +149,26 @@ func lossOf(found *corev1.Pod, container string) error {
 	switch {
 	case found.DeletionTimestamp != nil:
 		return failure.New(failure.PodLost, "the job's Pod %s is being deleted%s", name, because(state.Detail))
-	case state.Phase == pods.Ended:
+	case found.Status.Reason == "Evicted" && strings.Contains(found.Status.Message, "exceed"):
+		// More than its limit, and not more than the node has left (kubelet,
+		// pkg/kubelet/eviction/eviction_manager.go).
+		return failure.New(failure.DiskLimit, "the job's Pod %s was ended%s", name, because(state.Detail))
+	case state.Phase == pods.Ended && !containerRuns(found, container):
 		return failure.New(failure.PodLost, "the job's Pod %s ended%s", name, because(state.Detail))
 	}
 	return nil
+}
+
+// containerRuns reports whether a container of a Pod that has lost another one still runs:
+// the job's script does not need the helper, and may be in the middle of something.
+// A stage that needs the container that is gone fails by itself.
+func containerRuns(found *corev1.Pod, container string) bool {
+	for _, c := range found.Status.ContainerStatuses {
+		if c.Name == container {
+			return found.Status.Phase == corev1.PodRunning && c.State.Running != nil
+		}
+	}
+	return false
 }
 
 func because(detail string) string {

@@ -50,6 +50,7 @@ const (
 	StageLost       Cause = "stage_lost"
 	AgentRemoved    Cause = "agent_removed"
 	DiskFull        Cause = "disk_full"
+	DiskLimit       Cause = "disk_limit"
 	Internal        Cause = "internal"
 )
 
@@ -151,6 +152,8 @@ func Causes() []Description {
 			"Have the script remove less: /tenant-executor holds the program that runs the job's stages, and what they print."},
 		{DiskFull, System, "The node's disk was full, so that the script could not begin or its output could not be kept.",
 			"Write less, or have the operator give the nodes more disk."},
+		{DiskLimit, Build, "The job's Pod used more disk than its limit, and was evicted.",
+			"Write less to the disk, or have the operator raise ephemeral_storage_limit (the message says whose limit) in the [kubernetes] section of the driver's configuration. A job may ask for more by KUBERNETES_EPHEMERAL_STORAGE_LIMIT where the operator allows it."},
 		{Internal, System, "The driver met something it did not expect.",
 			"Report it with this message."},
 	}

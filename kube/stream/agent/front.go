@@ -178,12 +178,23 @@ func (f *Front) listen(frames *Reader) error {
 	}
 }
 
-// acknowledge notes that the output below offset has been printed.
+// acknowledge notes that the output below offset has been printed. The supervisor
+// frees it as it needs room; once the stage has ended, nobody else does.
 func (f *Front) acknowledge(offset int64) error {
 	if f.request.Look || offset <= readAck(string(f.folder)) {
 		return nil
 	}
-	return writeAck(string(f.folder), offset)
+	if err := writeAck(string(f.folder), offset); err != nil {
+		return err
+	}
+	if _, _, ended, err := f.folder.status(); err != nil || !ended {
+		return err
+	}
+	first, err := available(string(f.folder))
+	if err != nil {
+		return err
+	}
+	return freePieces(string(f.folder), first, offset)
 }
 
 // stop asks the supervisor to end the stage's processes.
