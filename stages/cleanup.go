@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
-	"github.com/socialweb-computer/tenant-executor/kube/capacity"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -34,8 +33,9 @@ func (d *Driver) grace() time.Duration {
 // What it cannot do is remembered on the host, and a later stage does it. In
 // turn it does what others could not.
 func (d *Driver) Cleanup(ctx context.Context) error {
-	d.warnOfExpiry()
-	d.warnOfOrigin()
+	// What is said comes last: whoever should hear it may be gone.
+	defer d.warnOfOrigin()
+	defer d.warnOfExpiry()
 	limited, cancel := context.WithTimeout(ctx, d.settings.Cleanup.Timeout.Value())
 	defer cancel()
 	if d.holdFailed(limited) {
@@ -43,8 +43,9 @@ func (d *Driver) Cleanup(ctx context.Context) error {
 		d.undoOthers(ctx)
 		return nil
 	}
-	ended, err := d.deletePods(limited)
-	if err == nil {
+	d.podNote().remove()
+	ended, spared, err := d.deletePods(limited)
+	if err == nil && !spared {
 		err = d.deleteNamespace(limited)
 	}
 	if err != nil {
@@ -63,17 +64,24 @@ func (d *Driver) undoOthers(ctx context.Context) {
 	d.noteReaped(d.leftovers(d.host()).undo(ctx, undoneAtOnce))
 }
 
-// deletePods deletes the job's Pods. It gives one whose node is well, if there
-// is one: the node could serve the next job.
-func (d *Driver) deletePods(ctx context.Context) (ended *corev1.Pod, err error) {
+// deletePods deletes the job's Pods, but for one that another runner's process
+// has made, which has the same job in hand; it says whether it has spared one. It
+// gives one whose node is well, if there is one: the node could serve the next
+// job.
+func (d *Driver) deletePods(ctx context.Context) (ended *corev1.Pod, spared bool, err error) {
 	list, err := listAcross(d.reach(), func(namespace string) ([]corev1.Pod, error) {
 		return d.pods.List(ctx, namespace, pod.Selector(d.job))
 	})
 	if err != nil {
-		return nil, d.requestFailure(err)
+		return nil, false, d.requestFailure(err)
 	}
+	left := d.leftovers(d.host())
 	var failed []error
 	for i := range list {
+		if left.ofAnother(&list[i]) {
+			spared = true
+			continue
+		}
 		well, err := d.remove(ctx, &list[i])
 		if err != nil {
 			failed = append(failed, fmt.Errorf("left behind: %w", err))
@@ -82,9 +90,9 @@ func (d *Driver) deletePods(ctx context.Context) (ended *corev1.Pod, err error) 
 		}
 	}
 	if len(failed) > 0 {
-		return nil, d.requestFailure(errors.Join(failed...))
+		return nil, spared, d.requestFailure(errors.Join(failed...))
 	}
-	return ended, nil
+	return ended, spared, nil
 }
 
 // remove deletes one Pod, and says whether it has a node that is well. On a
@@ -96,7 +104,7 @@ func (d *Driver) remove(ctx context.Context, found *corev1.Pod) (well bool, err 
 	ref := pods.RefTo(found)
 	if found.Spec.NodeName != "" {
 		health, err := d.nodes.Health(ctx, found.Spec.NodeName)
-		if err == nil && d.lost(health) {
+		if err == nil && health.Lost(d.clusterNow(), d.settings.Run.NodeLost.Value()) {
 			return false, d.pods.ForceDelete(ctx, ref)
 		}
 		well = err == nil && health.Ready
@@ -105,10 +113,4 @@ func (d *Driver) remove(ctx context.Context, found *corev1.Pod) (well bool, err 
 		return well, nil
 	}
 	return well, d.pods.Delete(ctx, ref, d.grace())
-}
-
-// lost says whether a node counts as lost: it is gone, or has not been ready
-// for as long as a running stage would bear.
-func (d *Driver) lost(h capacity.Health) bool {
-	return !h.Exists || !h.Ready && d.clock.Now().Sub(h.Since) >= d.settings.Run.NodeLost.Value()
 }

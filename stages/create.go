@@ -24,19 +24,21 @@ func (d *Driver) create(ctx context.Context, plan pod.Objects) (*corev1.Pod, err
 		return nil, err
 	}
 	d.takeWarm(ctx)
-	for _, secret := range plan.Secrets {
+	for i, secret := range plan.Secrets {
 		if err := made.CreateSecret(ctx, secret); err != nil {
-			d.dropSecrets(ctx, made, plan)
+			d.dropSecrets(ctx, made, plan.Secrets[:i])
 			return nil, d.createFailure(err)
 		}
 	}
 	created, err := d.inNamespace(ctx, func(ctx context.Context) (*corev1.Pod, error) {
 		return d.pods.Create(ctx, plan.Pod, func(found *corev1.Pod) bool {
-			return found.Labels[pod.LabelJob] == plan.Pod.Labels[pod.LabelJob] && found.Labels[pod.LabelAttempt] == plan.Pod.Labels[pod.LabelAttempt]
+			same := found.Labels[pod.LabelJob] == plan.Pod.Labels[pod.LabelJob] && found.Labels[pod.LabelAttempt] == plan.Pod.Labels[pod.LabelAttempt]
+			// An earlier prepare of this attempt, which was killed, has stamped another time.
+			return same && found.Annotations[pod.AnnotationExpires] == plan.Pod.Annotations[pod.AnnotationExpires]
 		})
 	})
 	if err != nil {
-		d.dropSecrets(ctx, made, plan)
+		d.dropSecrets(ctx, made, plan.Secrets)
 		return nil, d.createFailure(err)
 	}
 	for _, secret := range plan.Secrets {
@@ -55,10 +57,10 @@ func (d *Driver) create(ctx context.Context, plan pod.Objects) (*corev1.Pod, err
 
 // dropSecrets removes the Secrets of a Pod that was not made. What cannot be
 // removed now, a sweep finds: it has no Pod.
-func (d *Driver) dropSecrets(ctx context.Context, made *objects.Client, plan pod.Objects) {
+func (d *Driver) dropSecrets(ctx context.Context, made *objects.Client, all []*corev1.Secret) {
 	ctx, cancel := detach(ctx, abortBudget)
 	defer cancel()
-	for _, secret := range plan.Secrets {
+	for _, secret := range all {
 		_ = made.DeleteSecret(ctx, secret.Namespace, secret.Name)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -168,6 +169,9 @@ func (d *Driver) jobView(p *corev1.Pod, nodes []corev1.Node, all []corev1.Pod) J
 	}
 	if p.DeletionTimestamp != nil {
 		v.Phase = JobEnding
+		if len(p.Finalizers) > 0 {
+			v.Waits = "its finalizers: " + strings.Join(p.Finalizers, ", ")
+		}
 	}
 	return v
 }
@@ -176,7 +180,7 @@ func (d *Driver) jobView(p *corev1.Pod, nodes []corev1.Node, all []corev1.Pod) J
 func (d *Driver) whyNoNode(p *corev1.Pod, state pods.State, nodes []corev1.Node, all []corev1.Pod) string {
 	o := capacity.OutlookOf(nodes, all, p.UID)
 	g := d.narrator(p).gateway
-	switch g.Why(o, d.clock.Now().Sub(p.CreationTimestamp.Time)) {
+	switch g.Why(o, d.clusterNow().Sub(p.CreationTimestamp.Time)) {
 	case capacity.Full:
 		return "a node: all " + strconv.Itoa(o.Nodes) + " are busy" + place(o, 1)
 	case capacity.Joining:

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
 	"slices"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/registry"
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 )
 
 // authVariable is the job variable with logins to registries.
@@ -189,23 +189,19 @@ const helperNotFound = "credentials not found"
 func (s loginSource) helper(ctx context.Context, name, verb, input string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, helperLimit)
 	defer cancel()
-	command := exec.CommandContext(ctx, "docker-credential-"+name, verb)
-	command.Env = s.environ
-	command.Stdin = strings.NewReader(input)
-	command.WaitDelay = time.Second
-	out, err := command.Output()
+	program := bounded.Program{Path: "docker-credential-" + name, Args: []string{verb}, Env: s.environ, Stdin: input}
+	out, err := program.Run(ctx)
 	out = bytes.TrimSpace(out)
+	var ended *bounded.EndError
 	switch {
 	case err == nil:
 		return out, nil
 	case strings.Contains(string(out), helperNotFound):
 		return nil, nil
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("it did not answer within %s", helperLimit)
-	}
-	var exited *exec.ExitError
-	if errors.As(err, &exited) {
-		return nil, fmt.Errorf("it ended with %w", exited)
+	case errors.As(err, &ended):
+		return nil, fmt.Errorf("it ended with %w", ended.Err)
 	}
 	return nil, err
 }

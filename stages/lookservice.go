@@ -11,6 +11,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -30,7 +31,7 @@ func (d *Driver) lookAtService(ctx context.Context, found *corev1.Pod, container
 	defer cancel(nil)
 	v := &serviceView{driver: d, ref: pods.RefTo(found), container: container}
 	if o.Follow {
-		go d.guard(looking, cancel, v.ref, string(container), nil)
+		crash.Go(looking, func() { d.guard(looking, cancel, v.ref, string(container), nil) })
 	}
 	err := v.show(looking, o, out)
 	var lost *failure.Failure
@@ -67,9 +68,9 @@ func (v *serviceView) show(ctx context.Context, o LookOptions, out io.Writer) er
 		to = last
 	}
 	// The limit of a try is not for this one: a log may be long.
-	err := cluster.RetryIf(ctx, handBudget, func(err error) bool { return v.again(ctx, err) }, func(context.Context) error { return v.read(ctx, false, to) })
+	err := v.driver.cluster.RetryIf(ctx, handBudget, v.mayGoOn, func(context.Context) error { return v.read(ctx, false, to) })
 	if err == nil && o.Tail >= 0 {
-		_, err = out.Write(last.rest())
+		err = last.show(out, v.driver.log)
 	}
 	if err != nil || !o.Follow {
 		return err
@@ -103,11 +104,16 @@ func (v *serviceView) follow(ctx context.Context, out io.Writer) error {
 // again says whether a log that could not be read to its end may be read on:
 // however its connection breaks, nothing is lost.
 func (v *serviceView) again(ctx context.Context, err error) bool {
-	if v.written != nil || cluster.Denied(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) {
+	if !v.mayGoOn(err) {
 		return false
 	}
 	v.driver.cluster.Refind(ctx, err)
 	return true
+}
+
+// mayGoOn is again before it is looked up where the cluster is.
+func (v *serviceView) mayGoOn(err error) bool {
+	return v.written == nil && !cluster.Denied(err) && !apierrors.IsNotFound(err) && !apierrors.IsBadRequest(err)
 }
 
 // read shows the log from where the view is.

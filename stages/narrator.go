@@ -3,6 +3,7 @@ package stages
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,10 +23,14 @@ type narrator struct {
 	// self is the Pod that waits.
 	self    types.UID
 	gateway capacity.Gateway
+	// record keeps what was seen of the wait for a node.
+	record capacity.WaitRecord
 	// warnings are what the cluster says of the Pod.
 	warnings *podWarnings
 	// logs shows what containers say that run while others still start.
-	logs   *containerLogs
+	logs *containerLogs
+	// node is where the Pod is, as far as it was seen.
+	node   atomic.Pointer[string]
 	said   string
 	warned bool
 	blind  bool
@@ -41,6 +46,7 @@ const lookLimit = 5 * time.Second
 // Waiting implements pods.Observer.
 func (n *narrator) Waiting(ctx context.Context, state pods.State, inPhase time.Duration) {
 	n.blind = false
+	n.node.Store(&state.Node)
 	switch state.Phase {
 	case pods.Unscheduled:
 		n.waitForNode(ctx, state, inPhase)
@@ -56,6 +62,14 @@ func (n *narrator) Waiting(ctx context.Context, state pods.State, inPhase time.D
 			n.warnings.tell(ctx, nil)
 		}
 	}
+}
+
+// nodeName is the Pod's node, "" while none was seen.
+func (n *narrator) nodeName() string {
+	if name := n.node.Load(); name != nil {
+		return *name
+	}
+	return ""
 }
 
 // Started implements pods.Observer.
@@ -93,6 +107,7 @@ func (n *narrator) waitForNode(ctx context.Context, state pods.State, waited tim
 		n.say(waited, "Waiting for a node: %s", state.Detail)
 		return
 	}
+	n.record.See(o, n.gateway, waited)
 	if o.Place == 0 {
 		return // a node has taken the Pod by now
 	}

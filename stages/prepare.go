@@ -97,12 +97,12 @@ func (d *Driver) plan(host Host) (pod.Plan, error) {
 }
 
 // start waits until the Pod runs and can be reached, and readies it.
-func (d *Driver) start(parent context.Context, created *corev1.Pod, pull func(container string) time.Duration) error {
-	ctx, cancel := d.withNode(parent, pods.RefTo(created))
-	defer cancel(errNodeWatched)
+func (d *Driver) start(parent context.Context, created *corev1.Pod, c crew, pull func(container string) time.Duration) error {
 	n := d.narrator(created)
+	ctx, cancel := d.withNode(parent, pods.RefTo(created), n.nodeName)
+	defer cancel(errNodeWatched)
 	n.logs = d.startLogs(ctx, pods.RefTo(created))
-	err := d.startWatched(ctx, created, pull, n)
+	err := d.startWatched(ctx, created, c, pull, n)
 	d.endLogs(parent, n.logs)
 	var lost *failure.Failure
 	if errors.As(context.Cause(ctx), &lost) {
@@ -131,15 +131,16 @@ func (d *Driver) endLogs(ctx context.Context, logs *containerLogs) {
 	logs.end(ctx)
 }
 
-func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull func(container string) time.Duration, n *narrator) error {
+func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, c crew, pull func(container string) time.Duration, n *narrator) error {
 	budgets := pods.Budgets{Node: d.settings.Wait.Node.Value(), Start: d.settings.Wait.Start.Value(), Pull: pull}
-	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, n, stageContainers()...)
+	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, n, pods.Roles{Needed: stageContainers(), Made: c.made})
 	d.noteWaits(created, timing, err)
 	if err != nil {
-		return d.awaitFailure(ctx, created, err)
+		return d.awaitFailure(ctx, created, c, err)
 	}
+	n.node.Store(&running.Spec.NodeName)
 	d.noteNode(running.Spec.NodeName)
-	d.noteBoot(ctx, running, timing.Node)
+	n.noteBoot(ctx, running, timing.Node)
 	from := d.clock.Now()
 	err = d.setup(ctx, running)
 	d.noteReach(from)
@@ -160,26 +161,6 @@ func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull fun
 	return nil
 }
 
-// shortestBoot is the least wait for a node that can have been a boot.
-const shortestBoot = 2 * time.Second
-
-// noteBoot remembers how long the node took, if it was booted for this Pod.
-func (d *Driver) noteBoot(ctx context.Context, running *corev1.Pod, waited time.Duration) {
-	if waited < shortestBoot {
-		return
-	}
-	health, err := d.nodes.Health(ctx, running.Spec.NodeName)
-	if err != nil {
-		return
-	}
-	cold := health.Joined.After(running.CreationTimestamp.Time)
-	d.noteKind(cold)
-	if cold {
-		d.history.Add(waited)
-		d.history.AddSize(d.clock.Now(), health.Allocatable)
-	}
-}
-
 func (d *Driver) narrator(created *corev1.Pod) *narrator {
 	return &narrator{driver: d, self: created.UID, warnings: d.podWarnings(pods.RefTo(created)), gateway: capacity.Gateway{
 		Ceiling:     d.settings.Tenant.Ceiling,
@@ -192,7 +173,7 @@ func (d *Driver) narrator(created *corev1.Pod) *narrator {
 func (d *Driver) abandon(ctx context.Context) {
 	ctx, cancel := detach(ctx, abortBudget)
 	defer cancel()
-	if _, err := d.deletePods(ctx); err != nil {
-		d.log.Warn("%v", err)
+	if _, _, err := d.deletePods(ctx); err != nil {
+		d.log.Warn("The Pod of the job is not deleted yet, cleanup is to do it: %v", err)
 	}
 }

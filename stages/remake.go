@@ -5,8 +5,12 @@ import (
 	"errors"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -21,18 +25,32 @@ const maxRemakes = 3
 // idle hold of the gateway may end at the very moment a Pod binds to a node.
 // The runner would do the same by another attempt, of which it has three.
 func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
-	for lost := 0; ; plan.Remake++ {
+	note := d.podNote()
+	note.remove() // it would be of an earlier attempt
+	for lost, taken := 0, 0; ; plan.Remake++ {
+		plan.Now = d.clusterNow()
 		objects, err := plan.Build()
 		if err != nil {
 			return err
 		}
 		created, err := d.create(ctx, objects)
+		if taken < maxTaken && nameTaken(err) {
+			taken++
+			continue
+		}
 		if err != nil {
 			return err
 		}
-		err = d.start(ctx, created, d.pullBudget(plan, objects.Pulls))
+		noted := note.write(pods.RefTo(created), false)
+		err = d.start(ctx, created, containersOf(objects), d.pullBudget(plan, objects.Pulls))
+		if err == nil && noted == nil {
+			noted = note.write(pods.RefTo(created), true)
+		}
 		if err == nil || ctx.Err() != nil {
 			return err
+		}
+		if noted == nil && note.read() == nil {
+			return failure.New(failure.Interrupted, "cleanup was called for this job while prepare waited")
 		}
 		if !d.nextPull(&plan, objects.Pulls, err) {
 			f := failure.Of(err)
@@ -43,10 +61,26 @@ func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
 			d.log.Info("%s. Nothing has run yet, so the Pod is made anew.", strings.TrimSuffix(f.Error(), "."))
 		}
 		d.noteRemake()
-		if _, err := d.remove(ctx, created); err != nil {
+		well, err := d.remove(ctx, created)
+		if err != nil {
 			return d.requestFailure(err)
 		}
+		if well {
+			// Its node is the one for the next.
+			d.awaitAny(ctx, []corev1.Pod{*created})
+		}
 	}
+}
+
+// maxTaken is how many names of Pods are passed over.
+const maxTaken = 10
+
+// nameTaken reports whether an object of the Pod's name, or of one that belongs
+// to it, is there already: of an earlier prepare of the same attempt that was
+// killed, and perhaps about to go. It is not this one's, so another name is
+// taken.
+func nameTaken(err error) bool {
+	return apierrors.IsAlreadyExists(err) || errors.Is(err, pods.ErrForeign)
 }
 
 // errNodeWatched ends the watch of a node whose Pod has started.
@@ -55,9 +89,11 @@ var errNodeWatched = errors.New("the Pod has started")
 // withNode is a context that ends when the Pod's node is lost; the cause is the
 // failure. While a Pod starts only its node can tell: a Pod that is bound to a
 // node which has been dropped reads Pending for minutes.
-func (d *Driver) withNode(ctx context.Context, ref pods.Ref) (context.Context, context.CancelCauseFunc) {
+//
+// Node names the Pod's node, "" while it has none: whoever follows the Pod knows.
+func (d *Driver) withNode(ctx context.Context, ref pods.Ref, node func() string) (context.Context, context.CancelCauseFunc) {
 	watched, cancel := context.WithCancelCause(ctx)
-	go func() {
+	crash.Go(watched, func() {
 		watch := nodeWatch{clock: d.clock, limit: d.settings.Run.NodeLost.Value()}
 		for {
 			select {
@@ -65,31 +101,30 @@ func (d *Driver) withNode(ctx context.Context, ref pods.Ref) (context.Context, c
 				return
 			case <-d.clock.After(d.settings.Run.Poll.Value()):
 			}
+			name := node()
+			if name == "" {
+				continue
+			}
 			limited, done := context.WithTimeout(watched, lookBudget)
-			err := d.lookAtNode(limited, ref, &watch)
+			err := d.lookAtNode(limited, ref, name, &watch)
 			done()
 			if err != nil {
 				cancel(err)
 				return
 			}
 		}
-	}()
+	})
 	return watched, cancel
 }
 
-// lookAtNode reads the Pod's node once, if the Pod has one. What cannot be read
-// says nothing.
-func (d *Driver) lookAtNode(ctx context.Context, ref pods.Ref, watch *nodeWatch) error {
-	found, err := d.pods.Get(ctx, ref)
-	if err != nil || found.Spec.NodeName == "" {
-		return nil
-	}
-	health, err := d.nodes.Health(ctx, found.Spec.NodeName)
+// lookAtNode reads the Pod's node once. What cannot be read says nothing.
+func (d *Driver) lookAtNode(ctx context.Context, ref pods.Ref, name string, watch *nodeWatch) error {
+	health, err := d.nodes.Health(ctx, name)
 	if err != nil {
 		return nil
 	}
 	if text := watch.lost(health); text != "" {
-		return failure.New(failure.NodeLost, "node %s of the job's Pod %s %s", found.Spec.NodeName, ref, text)
+		return failure.New(failure.NodeLost, "node %s of the job's Pod %s %s", name, ref, text)
 	}
 	return nil
 }

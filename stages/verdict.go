@@ -3,6 +3,7 @@ package stages
 import (
 	"context"
 	"errors"
+	"path"
 	"strings"
 	"syscall"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
@@ -34,7 +36,7 @@ func (d *Driver) verdict(container string, s agent.Status) error {
 	case s.OOM > 0 && (killed || s.Trouble == agent.TroubleLost):
 		f := failure.New(failure.OutOfMemory, "a process of the script was killed: the memory of container %s was used up%s", container, d.memoryLimit(container))
 		f.ExitCode = exitKilled
-		return f
+		return d.outOfMemory(container, f)
 	case s.Trouble == agent.TroubleNoShell, s.Trouble == agent.TroubleStart:
 		return failure.New(failure.ImageUnusable, "the script could not be started in container %s: %s", container, s.Detail)
 	case s.Trouble == agent.TroubleNoRoom:
@@ -73,10 +75,8 @@ func (d *Driver) stageFailure(ctx context.Context, ref pods.Ref, err error) erro
 		}
 		return failure.Wrap(failure.ConnectionLost, err, "the job's Pod %s", ref)
 	}
-	var runtime *stream.RuntimeError
-	if errors.As(err, &runtime) && runtime.NoProgram() {
-		// Prepare has brought it, and it ran.
-		return failure.Wrap(failure.AgentRemoved, err, "the job's Pod %s", ref)
+	if lost := d.withoutAgent(ctx, ref, err); lost != nil {
+		return lost
 	}
 	var final *stream.FinalError
 	if stream.PodGone(err) && errors.As(err, &final) && !final.Begun {
@@ -85,21 +85,25 @@ func (d *Driver) stageFailure(ctx context.Context, ref pods.Ref, err error) erro
 	return d.execFailure(ctx, ref, err)
 }
 
-// mayReachLater says whether a command that did not start may start a little
-// later, perhaps where the cluster has moved to.
-func (d *Driver) mayReachLater(ctx context.Context, err error) bool {
-	return d.cluster.Refind(ctx, err) || stream.MayReachLater(err)
-}
-
 // execFailure is the failure of a command that did not run.
 func (d *Driver) execFailure(ctx context.Context, ref pods.Ref, err error) error {
 	var runtime *stream.RuntimeError
+	var long *bounded.TooLongError
 	switch {
 	case ctx.Err() != nil:
 		return err
+	case errors.As(err, &long):
+		return failure.Wrap(failure.ConnectionLost, err, "what answers in the job's Pod %s is not the driver's agent", ref)
 	case stream.PodGone(err):
 		return failure.New(failure.PodLost, "the job's Pod %s does not exist any more", ref)
+	case errors.As(err, &runtime) && strings.Contains(err.Error(), "/"+path.Base(podAgent)):
+		// It was there when prepare ended.
+		return failure.Wrap(failure.AgentRemoved, err, "the job's Pod %s", ref)
 	case errors.As(err, &runtime):
+		// Another Pod of this name has the same image, and nothing of the job.
+		if lost := d.podFailure(ctx, ref, ""); lost != nil {
+			return lost
+		}
 		return failure.Wrap(failure.ImageUnusable, err, "the job's Pod %s", ref)
 	case stream.MayReachLater(err):
 		return failure.Wrap(failure.Unreachable, err, "the job's Pod %s", ref)
@@ -114,7 +118,7 @@ func (d *Driver) podFailure(ctx context.Context, ref pods.Ref, container string)
 	defer cancel()
 	found, err := d.pods.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
-		return failure.New(failure.PodLost, "the job's Pod %s was deleted while the stage ran", ref)
+		return podGone(ref, err)
 	}
 	if err != nil {
 		return nil
@@ -140,7 +144,10 @@ func lossOf(found *corev1.Pod, container string) error {
 	for _, p := range state.Problems {
 		switch {
 		case p.Container == container && p.Kind == pods.OutOfMemory:
-			return containerFailure(p)
+			// The script ended with its container.
+			f := containerFailure(p)
+			f.ExitCode = exitKilled
+			return f
 		case p.Kind == pods.ImagePlatform:
 			// Such a container runs for a moment, so that it counted as started.
 			return containerFailure(p)
@@ -149,19 +156,15 @@ func lossOf(found *corev1.Pod, container string) error {
 	switch {
 	case found.DeletionTimestamp != nil:
 		return failure.New(failure.PodLost, "the job's Pod %s is being deleted%s", name, because(state.Detail))
-	case found.Status.Reason == "Evicted" && strings.Contains(found.Status.Message, "exceed"):
-		// More than its limit, and not more than the node has left (kubelet,
-		// pkg/kubelet/eviction/eviction_manager.go).
-		return failure.New(failure.DiskLimit, "the job's Pod %s was ended%s", name, because(state.Detail))
 	case state.Phase == pods.Ended && !containerRuns(found, container):
 		return failure.New(failure.PodLost, "the job's Pod %s ended%s", name, because(state.Detail))
 	}
 	return nil
 }
 
-// containerRuns reports whether a container of a Pod that has lost another one still runs:
-// the job's script does not need the helper, and may be in the middle of something.
-// A stage that needs the container that is gone fails by itself.
+// containerRuns reports whether a container of a Pod that has lost another one
+// still runs: the job's script does not need the helper, and may be in the middle
+// of something. A stage that needs the container that is gone fails by itself.
 func containerRuns(found *corev1.Pod, container string) bool {
 	for _, c := range found.Status.ContainerStatuses {
 		if c.Name == container {

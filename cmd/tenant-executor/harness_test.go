@@ -44,9 +44,11 @@ const (
 // harness is one job on one runner: the server, the runner's temporary folder
 // and its environment.
 type harness struct {
-	t        *testing.T
-	server   *faultserver.Server
-	folder   string
+	t      *testing.T
+	server *faultserver.Server
+	folder string
+	// response is the name of the file with the job.
+	response string
 	settings map[string]string
 	// lists are settings that are lists.
 	lists map[string][]string
@@ -62,7 +64,7 @@ func newHarness(t *testing.T) *harness {
 	server.SetNode(node, true)
 	server.OnCreate(faultserver.Scheduled(node), faultserver.Running())
 	files := server.Credentials(t)
-	h := &harness{t: t, server: server, folder: t.TempDir()}
+	h := &harness{t: t, server: server, folder: t.TempDir(), response: "response.json"}
 	h.settings = map[string]string{
 		"cluster.url":             server.URL(),
 		"cluster.ca_file":         files.CAFile,
@@ -126,7 +128,7 @@ func (h *harness) config() string {
 	written := map[string]string{}
 	for path, value := range h.settings {
 		written[path] = fmt.Sprintf("%q", value)
-		if value == "true" || value == "false" || path == "tenant.ceiling" {
+		if value == "true" || value == "false" || path == "tenant.ceiling" || path == "tenant.pods_per_node" {
 			written[path] = value
 		}
 	}
@@ -162,7 +164,7 @@ func (h *harness) handOver() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.write("response.json", string(job))
+	h.write(h.response, string(job))
 }
 
 // running is a stage that runs.
@@ -266,6 +268,23 @@ func (h *harness) run(stage, script string) result {
 func (h *harness) startRun(stage, script string) *running {
 	h.t.Helper()
 	return h.start("run", h.write("script", script), stage)
+}
+
+// noScript is what the driver leaves for the runner where the job has failed and no
+// script has ended: GitLab hears of no exit code then.
+const noScript = "0\n"
+
+// expectNoScript looks at the exit code that the runner is handed by a stage in which
+// no script ended: "no code" with a build failure, nothing with a system failure.
+func (h *harness) expectNoScript(driver int) {
+	h.t.Helper()
+	want := ""
+	if driver == buildCode {
+		want = noScript
+	}
+	if got := h.exitCodeFile(); got != want {
+		h.t.Errorf("the runner was handed %q, want %q: no script has ended", got, want)
+	}
 }
 
 // exitCodeFile is what the driver has left for the runner, "" if nothing.

@@ -11,6 +11,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/kube/capacity"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/stages"
 	"github.com/socialweb-computer/tenant-executor/stages/course"
 	"github.com/socialweb-computer/tenant-executor/stages/metrics"
@@ -32,22 +33,22 @@ func (a *app) listen(ctx context.Context, s settings.Settings, once bool) (func(
 	if err != nil {
 		return nil, failure.Wrap(failure.Settings, err, "the address for Prometheus (metrics.listen)")
 	}
-	e := &exporter{dir: s.State.Dir, warn: func(err error) { a.voice.Warn("%v", err) }}
+	e := &exporter{book: func() (*course.Book, error) { return a.look(s.State.Dir) }, warn: func(err error) { a.voice.Warn("%v", err) }}
 	mux := http.NewServeMux()
 	mux.Handle("GET "+metricsPath, e)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "tenant-executor warm: the metrics are at "+metricsPath, http.StatusNotFound)
 	})
 	server := &http.Server{Handler: mux, ReadTimeout: requestLimit, WriteTimeout: requestLimit, MaxHeaderBytes: 16 << 10}
-	go func() {
+	crash.Go(ctx, func() {
 		<-ctx.Done()
 		_ = server.Close()
-	}()
-	go func() {
+	})
+	crash.Go(ctx, func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			a.voice.Warn("Prometheus is not answered any more: %v", err)
 		}
-	}()
+	})
 	a.voice.Info("Prometheus is answered at http://%s%s", listener.Addr(), metricsPath)
 	return e.see, nil
 }
@@ -55,7 +56,8 @@ func (a *app) listen(ctx context.Context, s settings.Settings, once bool) (func(
 // exporter answers Prometheus: the counts of jobs, and the state of the cluster
 // as it was last seen.
 type exporter struct {
-	dir  string
+	// book opens what is known of jobs.
+	book func() (*course.Book, error)
 	warn func(error)
 
 	mu   sync.Mutex
@@ -83,7 +85,7 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 
 // text is the metrics, also where what was counted could not be written down.
 func (e *exporter) text() ([]byte, error) {
-	book, err := course.Look(e.dir)
+	book, err := e.book()
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 const (
 	retry         = "Retry the job. If it happens again, the operator has to find who removes the Pods."
+	nodeShort     = "The node ran short of what the message names, and ended the Pod. Retry the job, with requests as large as what it uses; the operator may have to give the nodes more."
 	retryByItself = `Retry the job. With "retry: when: runner_system_failure" in .gitlab-ci.yml GitLab does so by itself.`
 )
 
@@ -39,9 +40,9 @@ func TestRunThatLosesItsPod(t *testing.T) {
 		{"on its way out, connection broken", func(s *faultserver.Server) { s.Apply(faultserver.Terminating()) }, broken,
 			[]string{"ERROR: the job's Pod ci/POD is being deleted", retry}},
 		{"evicted, connection broken", func(s *faultserver.Server) { s.Apply(faultserver.Evicted("The node was low on resource: memory.")) }, broken,
-			[]string{"ERROR: the job's Pod ci/POD ended: Evicted: The node was low on resource: memory.", retry}},
+			[]string{"ERROR: the job's Pod ci/POD ended: Evicted: The node was low on resource: memory.", nodeShort}},
 		{"evicted, connection silent", func(s *faultserver.Server) { s.Apply(faultserver.Evicted("The node was low on resource: memory.")) }, silent,
-			[]string{"ERROR: the job's Pod ci/POD ended: Evicted: The node was low on resource: memory.", retry}},
+			[]string{"ERROR: the job's Pod ci/POD ended: Evicted: The node was low on resource: memory.", nodeShort}},
 		{"keeper ended, connection silent", func(s *faultserver.Server) { s.Apply(faultserver.Terminated("build", "Error", 137)) }, silent,
 			[]string{"ERROR: the job's Pod ci/POD ended: Error (container build): exit code 137", retry}},
 		{"node gone, connection broken", func(s *faultserver.Server) { s.RemoveNode(node) }, broken,
@@ -70,23 +71,6 @@ func TestRunThatLosesItsPod(t *testing.T) {
 			}
 			h.expectStarts(1)
 		})
-	}
-}
-
-// A Pod that is evicted for the disk that it used is the job's own doing.
-func TestRunThatUsesTooMuchDisk(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	h.play()
-	h.theJob()
-	h.env["TENANT_EXECUTOR_POD"] = h.server.Pods()[0].Name
-	stage := h.startRun("build_script", h.waiting("/nowhere/gate"))
-	stage.stdout.waitFor(t, "step 1\n")
-	h.server.Apply(faultserver.Evicted("Pod ephemeral local storage usage exceeds the total limit of containers 200Mi. "))
-	got := stage.wait()
-	if got.code != buildCode || !strings.Contains(got.stdout, "ended: Evicted: Pod ephemeral local storage usage exceeds the total limit of containers 200Mi.") ||
-		!strings.Contains(got.stdout, "raise ephemeral_storage_limit") {
-		t.Errorf("exit code %d, output\n%s", got.code, got.stdout)
 	}
 }
 

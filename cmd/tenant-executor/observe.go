@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/stages"
 	"github.com/socialweb-computer/tenant-executor/stages/course"
 	"github.com/socialweb-computer/tenant-executor/stages/hostlog"
 	"github.com/socialweb-computer/tenant-executor/stages/metrics"
+	"github.com/socialweb-computer/tenant-executor/stages/state"
 	"github.com/socialweb-computer/tenant-executor/stages/traces"
 )
 
@@ -34,8 +37,11 @@ type observed struct {
 	trouble, unwritten error
 }
 
+// crashFile has, in the state folder, what the Go runtime said when a stage crashed.
+const crashFile = "crash.log"
+
 // observe begins the observation of the stage that this process is.
-func (a *app) observe(s settings.Settings, j job.Job) {
+func (a *app) observe(s settings.Settings, folder *state.Folder, j job.Job) {
 	if a.stage == "" || a.observed != nil {
 		return
 	}
@@ -48,7 +54,16 @@ func (a *app) observe(s settings.Settings, j job.Job) {
 	var noBook, noEntry, noLog error
 	o.book, noBook = course.Open(s.State.Dir)
 	o.entry, noEntry = course.Begin(o.book, j, attemptOf(a.environment, j), a.stage, stages.Clock{}.Now)
+	if a.stage == course.Prepare || a.stage == course.Cleanup {
+		host := a.host(folder)
+		noEntry = errors.Join(noEntry, o.entry.OwnedBy(host.Owner))
+		o.book.Judge(host.Over)
+	}
 	o.log, noLog = hostlog.Open(s.Log, j, a.environment, a.stage)
+	if _, err := state.Open(s.State.Dir); err == nil {
+		// Of what ends the process without a word there is a trace at least.
+		_ = crash.Keep(filepath.Join(s.State.Dir, crashFile))
+	}
 	o.trouble, o.unwritten = noLog, errors.Join(noBook, noEntry)
 	o.log.Begin()
 	a.observed = o
@@ -79,6 +94,9 @@ func (o *observed) end(failed error) {
 	c, step, err := o.entry.End(failed)
 	o.unwritten = errors.Join(o.unwritten, err)
 	o.log.End(c, step, failed)
+	if o.stage == course.Cleanup {
+		o.unwritten = errors.Join(o.unwritten, o.book.Settle())
+	}
 	if o.stage == course.Cleanup && o.settings.Metrics.Used() {
 		o.trouble = errors.Join(o.trouble, o.count())
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/socialweb-computer/tenant-executor/cmd/tenant-executor/show"
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/stages"
 )
@@ -116,7 +118,7 @@ func (h *hand) shell(ctx context.Context, d *stages.Driver, t stages.Terminal) e
 	t.Stdin = &keyboard{from: h.stdin, hangUp: hangUp}
 	t.Sizes = sizesOf(ctx, screen)
 	// In raw mode a line does not begin at the left by itself.
-	t.Say = func(line string) { _, _ = fmt.Fprintf(h.stderr, "\r\n%s\r\n", line) }
+	t.Say = func(line string) { _, _ = fmt.Fprintf(h.stderr, "\r\n%s\r\n", joblog.Harmless(line)) }
 	return d.Shell(ctx, t)
 }
 
@@ -125,7 +127,7 @@ func sizesOf(ctx context.Context, screen *os.File) <-chan stream.Size {
 	sizes := make(chan stream.Size)
 	changed := make(chan os.Signal, 1)
 	signal.Notify(changed, syscall.SIGWINCH)
-	go func() {
+	crash.Go(ctx, func() {
 		defer signal.Stop(changed)
 		for {
 			if width, height, err := term.GetSize(int(screen.Fd())); err == nil {
@@ -141,6 +143,6 @@ func sizesOf(ctx context.Context, screen *os.File) <-chan stream.Size {
 				return
 			}
 		}
-	}()
+	})
 	return sizes
 }

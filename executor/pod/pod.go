@@ -72,6 +72,9 @@ type Objects struct {
 	// Budget keeps the Pod from being evicted, nil where nobody asked for it.
 	// It is made after the Pod, and belongs to it.
 	Budget *policyv1.PodDisruptionBudget
+	// Made are the names of the containers that the driver has built: those of the
+	// stages and of the services. Patches of pod_spec may have added others.
+	Made []string
 	// Pulls are the pull policies of each container.
 	Pulls Pulls
 	// Services are the job's services, whose containers are in the Pod.
@@ -140,6 +143,9 @@ func (p Plan) name() string {
 	}
 	return name
 }
+
+// expand puts the job's variables into a text of the settings.
+func (p Plan) expand(text string) string { return p.Job.ExpandWith(p.Variables, nil, text) }
 
 // frame is the Pod without its containers.
 func (b *builder) frame() error {

@@ -27,7 +27,23 @@ type Outlook struct {
 	Newest time.Time
 	// NewestPod is when the last Pod of the kind was made.
 	NewestPod time.Time
+
+	// queued are the Pods of the queue, ahead is how many of them stand before the
+	// Pod; on is where other Pods are. health is how each node is.
+	queued []queuedPod
+	ahead  int
+	on     map[types.UID]string
+	health map[string]Health
 }
+
+// queuedPod is a Pod without a node, and when it was made.
+type queuedPod struct {
+	uid  types.UID
+	made time.Time
+}
+
+// Health is how a node is. One that does not exist has the zero value.
+func (o Outlook) Health(node string) Health { return o.health[node] }
 
 // Outlook reads the nodes and the Pods of a namespace that carry the labels of
 // selector, and finds the place of the Pod with the UID among them.
@@ -53,7 +69,7 @@ func OutlookOf(nodes []corev1.Node, pods []corev1.Pod, self types.UID) Outlook {
 }
 
 func outlook(nodes []corev1.Node, pods []corev1.Pod, self types.UID) Outlook {
-	o := Outlook{Nodes: len(nodes)}
+	o := Outlook{Nodes: len(nodes), on: map[types.UID]string{}, health: map[string]Health{}}
 	busy := map[string]bool{}
 	var queue []*corev1.Pod
 	for i := range pods {
@@ -67,6 +83,9 @@ func outlook(nodes []corev1.Node, pods []corev1.Pod, self types.UID) Outlook {
 		}
 		if p.Spec.NodeName != "" {
 			busy[p.Spec.NodeName] = true
+			if p.UID != self {
+				o.on[p.UID] = p.Spec.NodeName
+			}
 		} else if p.DeletionTimestamp == nil {
 			queue = append(queue, p)
 		}
@@ -75,7 +94,8 @@ func outlook(nodes []corev1.Node, pods []corev1.Pod, self types.UID) Outlook {
 		if nodes[i].CreationTimestamp.After(o.Newest) {
 			o.Newest = nodes[i].CreationTimestamp.Time
 		}
-		if healthOf(&nodes[i]).Ready {
+		o.health[nodes[i].Name] = healthOf(&nodes[i])
+		if o.health[nodes[i].Name].Ready {
 			o.Ready++
 			if !busy[nodes[i].Name] {
 				o.Free++
@@ -92,8 +112,9 @@ func outlook(nodes []corev1.Node, pods []corev1.Pod, self types.UID) Outlook {
 	})
 	o.Queue = len(queue)
 	for i, p := range queue {
+		o.queued = append(o.queued, queuedPod{p.UID, p.CreationTimestamp.Time})
 		if p.UID == self {
-			o.Place = i + 1
+			o.Place, o.ahead = i+1, i
 		}
 	}
 	return o

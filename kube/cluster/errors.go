@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"syscall"
 
@@ -21,7 +22,7 @@ func Denied(err error) bool {
 	var invalid x509.CertificateInvalidError
 	var hostname x509.HostnameError
 	var verification *tls.CertificateVerificationError
-	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) ||
+	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || redirected(err) ||
 		errors.As(err, &authority) || errors.As(err, &invalid) || errors.As(err, &hostname) ||
 		errors.As(err, &verification) || alerted(err)
 }
@@ -55,13 +56,36 @@ func anonymous(err error) bool {
 // apiserver restarts, is overloaded, or its store has no leader.
 func Transient(err error) bool {
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), Denied(err):
+	case err == nil, errors.Is(err, context.Canceled), Denied(err), TooLarge(err):
 		return false
 	case apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsTooManyRequests(err),
 		apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err), apierrors.IsUnexpectedServerError(err):
 		return true
 	}
 	return Disconnected(err)
+}
+
+// TooLarge reports whether the cluster does not take an object of that size: the
+// apiserver reads no more, or its store, whose answer the apiserver passes on as
+// an internal error (etcd/server/etcdserver/v3_server.go, ErrRequestTooLarge),
+// or the connection to that (google.golang.org/grpc, "larger than max"). It
+// never will.
+func TooLarge(err error) bool {
+	if apierrors.IsRequestEntityTooLargeError(err) {
+		return true
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Code != http.StatusInternalServerError {
+		return false
+	}
+	text := status.Status().Message
+	return strings.Contains(text, "request is too large") || strings.Contains(text, "message larger than max")
+}
+
+// nobody reports whether no server could be connected to.
+func nobody(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // Disconnected says whether the connection failed, so that nobody knows
@@ -77,5 +101,5 @@ func Disconnected(err error) bool {
 		}
 	}
 	var network net.Error
-	return errors.As(err, &network)
+	return errors.As(err, &network) && !redirected(err)
 }

@@ -18,6 +18,7 @@ import (
 // serve is the way of every request: it is recorded, meets a fault or not, and
 // is carried out.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Date", s.now().UTC().Format(http.TimeFormat))
 	asked, known := parse(r)
 	if r.Body != nil && asked.Resource != "pods/exec" {
 		body, err := io.ReadAll(r.Body)
@@ -75,6 +76,8 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, asked Request) {
 		s.listNodes(w)
 	case versionResource + " get":
 		s.version(w)
+	case readyResource + " get":
+		_, _ = io.WriteString(w, "ok")
 	case identityResource + " create":
 		s.identity(w, r)
 	case accessResource + " create":

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
 )
 
@@ -31,8 +32,9 @@ type link struct {
 	opened chan struct{}
 	busy   sync.WaitGroup
 
-	// spoke is whether the agent has sent anything.
-	spoke bool
+	// spoke is whether the agent has sent anything, begun whether it has said
+	// on this connection where the output goes on.
+	spoke, begun bool
 	// held is set while the reader of the output holds up the connection:
 	// nothing is taken off it meanwhile.
 	held atomic.Bool
@@ -57,19 +59,19 @@ func (l *link) send(f agent.Frame) error {
 // serve speaks with the agent until the stage's end or the connection's.
 func (l *link) serve(ctx context.Context, cancel context.CancelCauseFunc) (agent.Status, error) {
 	alive := make(chan struct{}, 1)
-	l.busy.Go(func() { l.watch(ctx, cancel, alive) })
-	l.busy.Go(func() { l.open(ctx) })
-	l.busy.Go(func() { l.awaitStop(ctx, cancel) })
+	l.busy.Go(crash.Guard(ctx, func() { l.watch(ctx, cancel, alive) }))
+	l.busy.Go(crash.Guard(ctx, func() { l.open(ctx) }))
+	l.busy.Go(crash.Guard(ctx, func() { l.awaitStop(ctx, cancel) }))
 
 	type end struct {
 		status agent.Status
 		err    error
 	}
 	over := make(chan end, 1)
-	l.busy.Go(func() {
+	l.busy.Go(crash.Guard(ctx, func() {
 		status, err := l.receive(ctx, alive)
 		over <- end{status, err}
-	})
+	}))
 	select {
 	case e := <-over:
 		return e.status, e.err
@@ -125,13 +127,13 @@ func (l *link) awaitStop(ctx context.Context, cancel context.CancelCauseFunc) {
 			return
 		case grace := <-c.stop:
 			c.stopping, c.grace = true, grace
-			l.busy.Go(func() {
+			l.busy.Go(crash.Guard(ctx, func() {
 				select {
 				case <-ctx.Done(): // the next connection delivers it
 				case <-l.opened:
 					_ = l.sendStop(grace) // if it fails, the connection has ended
 				}
-			})
+			}))
 		case <-late:
 			if l.held.Load() {
 				cancel(errHeld)
@@ -172,16 +174,24 @@ func (l *link) watch(ctx context.Context, cancel context.CancelCauseFunc, alive 
 func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status, error) {
 	c := l.course
 	acked := c.taken
+	var first time.Time // when the first frame came
 	for {
 		frame, err := l.frames.Next()
 		if err != nil {
 			return agent.Status{}, &LostError{Err: err}
 		}
-		l.spoke = true
+		if !l.spoke {
+			l.spoke, first = true, c.follower.Clock.Now()
+		}
+		taken, begun := c.taken, c.begun
 		sign(alive)
 		switch frame.Kind {
 		case agent.KindAlive:
 		case agent.KindBegun:
+			if from := int64(frame.Offset); l.begun && from != c.taken {
+				return agent.Status{}, &LostError{Err: errGap}
+			}
+			l.begun = true
 			if err := c.begin(frame); err != nil {
 				return agent.Status{}, err
 			}
@@ -216,7 +226,7 @@ func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status
 		default:
 			return agent.Status{}, &LostError{Err: agent.ErrCorrupt}
 		}
-		c.restored()
+		c.heard(c.taken != taken || c.begun != begun, c.follower.Clock.Now().Sub(first))
 	}
 }
 
@@ -235,6 +245,9 @@ func (c *course) begin(frame agent.Frame) error {
 	from := int64(frame.Offset)
 	if c.stage.Apart && c.stage.Script == nil && len(frame.Payload) == 0 {
 		return ErrNotApart
+	}
+	if from < c.taken {
+		return &LostError{Err: errGap} // it has been seen
 	}
 	if from != c.taken {
 		if !c.stage.Look && (c.begun || c.stage.Script != nil) {

@@ -17,6 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/remotecommand"
 	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 )
 
 // session is the set of streams of one running command.
@@ -48,7 +51,7 @@ var errClosed = errors.New("the connection was closed while the command started"
 func open(ctx context.Context, conn httpstream.Connection, c Command) (*session, error) {
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go func() {
+	crash.Go(ctx, func() {
 		select {
 		case <-limited.Done():
 			return
@@ -62,8 +65,8 @@ func open(ctx context.Context, conn httpstream.Connection, c Command) (*session,
 		case <-late.C:
 			cancel(errClosed)
 		}
-	}()
-	s, err := patient(limited, func() (*session, error) { return openStreams(conn, c) }, func(*session) {})
+	})
+	s, err := bounded.Do(limited, func() (*session, error) { return openStreams(conn, c) }, func(*session) {})
 	if cause := context.Cause(limited); err != nil && cause != nil {
 		return nil, cause
 	}
@@ -73,7 +76,7 @@ func open(ctx context.Context, conn httpstream.Connection, c Command) (*session,
 // openStreams opens the error stream first, as every client does: the server
 // waits for all of them.
 func openStreams(conn httpstream.Connection, c Command) (*session, error) {
-	s := &session{conn: conn, status: make(chan statusRead, 1), copyErr: make(chan error, 2)}
+	s := &session{conn: conn, status: make(chan statusRead, 1), copyErr: make(chan error, 3)}
 	var err error
 	if s.errors, err = s.stream(corev1.StreamTypeError); err != nil {
 		return nil, err
@@ -102,19 +105,22 @@ func openStreams(conn httpstream.Connection, c Command) (*session, error) {
 }
 
 // begin connects the streams with the command's reader and writers.
-func (s *session) begin(c Command) {
-	go func() {
-		text, err := io.ReadAll(s.errors)
+func (s *session) begin(ctx context.Context, c Command) {
+	crash.Go(ctx, func() {
+		text, err := bounded.ReadAll(s.errors, bounded.Short)
+		if tooLong(err) {
+			s.copyErr <- err
+		}
 		s.status <- statusRead{text, err}
-	}()
+	})
 	if s.stdin != nil {
-		go send(s.stdin, c.Stdin)
+		crash.Go(ctx, func() { send(s.stdin, c.Stdin) })
 	}
 	out := &gate{to: c.Stdout}
 	s.gates = []*gate{out}
 	if s.stderr == nil {
-		go sendSizes(s.resize, c.Sizes, s.conn.CloseChan())
-		s.receive(s.stdout, out)
+		crash.Go(ctx, func() { sendSizes(s.resize, c.Sizes, s.conn.CloseChan()) })
+		s.receive(ctx, s.stdout, out)
 		return
 	}
 	err := out
@@ -122,8 +128,8 @@ func (s *session) begin(c Command) {
 		err = &gate{to: c.Stderr}
 	}
 	s.gates = []*gate{out, err}
-	s.receive(s.stdout, out)
-	s.receive(s.stderr, err)
+	s.receive(ctx, s.stdout, out)
+	s.receive(ctx, s.stderr, err)
 }
 
 // same says whether two writers are one: then only one goroutine at a time may
@@ -171,14 +177,14 @@ func sendSizes(stream httpstream.Stream, sizes <-chan Size, over <-chan bool) {
 	}
 }
 
-func (s *session) receive(stream io.Reader, to *gate) {
+func (s *session) receive(ctx context.Context, stream io.Reader, to *gate) {
 	s.output.Add(1)
-	go func() {
+	crash.Go(ctx, func() {
 		defer s.output.Done()
 		if _, err := io.Copy(to, stream); err != nil {
 			s.copyErr <- err
 		}
-	}()
+	})
 }
 
 // wait ends when the output has ended and the status is there, or when ctx
@@ -186,26 +192,48 @@ func (s *session) receive(stream io.Reader, to *gate) {
 func (s *session) wait(ctx context.Context) (int, error) {
 	defer s.close()
 	done := make(chan struct{})
-	go func() {
+	crash.Go(ctx, func() {
 		defer close(done)
 		s.output.Wait()
-	}()
+	})
 	select {
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	case err := <-s.copyErr:
-		return 0, &LostError{Err: err}
+		return 0, broken(err)
 	case <-done:
 	}
+	var read statusRead
 	select {
 	case <-ctx.Done():
 		return 0, ctx.Err()
-	case read := <-s.status:
-		if len(read.text) == 0 {
-			return 0, &LostError{Err: read.err}
-		}
-		return exitCode(read.text)
+	case err := <-s.copyErr:
+		return 0, broken(err)
+	case read = <-s.status:
 	}
+	select {
+	case err := <-s.copyErr: // it came with the end
+		return 0, broken(err)
+	default:
+	}
+	if len(read.text) == 0 {
+		return 0, &LostError{Err: read.err}
+	}
+	return exitCode(read.text)
+}
+
+// broken is what an error of copying means for the command.
+func broken(err error) error {
+	if tooLong(err) {
+		return err // another connection would bring no more
+	}
+	return &LostError{Err: err}
+}
+
+// tooLong reports whether err says that an answer was longer than its kind may be.
+func tooLong(err error) bool {
+	var long *bounded.TooLongError
+	return errors.As(err, &long)
 }
 
 func (s *session) close() {

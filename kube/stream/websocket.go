@@ -17,6 +17,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 )
 
 // webSocketProtocol is the one version that apiservers speak over WebSocket
@@ -30,19 +31,21 @@ const webSocketBuffer = 33 << 10
 // webSocketUpgrader opens one WebSocket.
 type webSocketUpgrader struct {
 	tls    *tls.Config
+	ctx    context.Context // of the request
 	socket *websocket.Conn
 }
 
 // RoundTrip implements http.RoundTripper. Once the request may have arrived,
 // an error is a *LostError: the command starts with the connection.
 func (u *webSocketUpgrader) RoundTrip(ask *http.Request) (*http.Response, error) {
-	connected := false
+	var conn *upgradable
 	dialer := websocket.Dialer{
 		// No proxy: the cluster is on this host.
-		NetDialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := (&tls.Dialer{Config: u.tls}).DialContext(ctx, network, address)
-			connected = err == nil
-			return conn, err
+		NetDialTLSContext: func(ctx context.Context, _, address string) (_ net.Conn, err error) {
+			if conn, err = dialTLS(ctx, u.tls, address); err != nil {
+				return nil, err
+			}
+			return conn, nil
 		},
 		Subprotocols:    []string{webSocketProtocol},
 		ReadBufferSize:  webSocketBuffer,
@@ -54,14 +57,15 @@ func (u *webSocketUpgrader) RoundTrip(ask *http.Request) (*http.Response, error)
 	switch {
 	case errors.Is(err, websocket.ErrBadHandshake):
 		return response, nil // a refusal like any other
-	case err != nil && connected && !cluster.Denied(err):
+	case err != nil && conn != nil && !cluster.Denied(err):
 		// With TLS 1.3 the server looks at the client's certificate after the
 		// client is done; that denial is none of these.
 		return nil, &LostError{Err: err}
 	case err != nil:
 		return nil, err
 	}
-	u.socket = socket
+	conn.upgraded()
+	u.ctx, u.socket = ask.Context(), socket
 	return response, nil
 }
 
@@ -74,7 +78,7 @@ func (u *webSocketUpgrader) NewConnection(*http.Response) (httpstream.Connection
 		_ = u.socket.Close()
 		return nil, fmt.Errorf("the server speaks version %q of the exec protocol over WebSocket, not %s", protocol, webSocketProtocol)
 	}
-	return newWebSocket(u.socket), nil
+	return newWebSocket(u.ctx, u.socket), nil
 }
 
 // webSocket is the connection of one command. Each message begins with the
@@ -86,7 +90,7 @@ type webSocket struct {
 	closed  chan bool
 }
 
-func newWebSocket(socket *websocket.Conn) *webSocket {
+func newWebSocket(ctx context.Context, socket *websocket.Conn) *webSocket {
 	w := &webSocket{socket: socket, streams: map[string]*webStream{}, closed: make(chan bool)}
 	for kind, channel := range map[string]byte{
 		corev1.StreamTypeStdin: remotecommand.StreamStdIn, corev1.StreamTypeStdout: remotecommand.StreamStdOut,
@@ -97,8 +101,8 @@ func newWebSocket(socket *websocket.Conn) *webSocket {
 		s.PipeReader, s.arrives = io.Pipe()
 		w.streams[kind] = s
 	}
-	go w.receive()
-	go w.ping()
+	crash.Go(ctx, func() { w.receive() })
+	crash.Go(ctx, func() { w.ping() })
 	return w
 }
 
