@@ -195,7 +195,7 @@ func (d *Driver) follower(ref pods.Ref, container string) *stream.Follower {
 		Runner: d.runner,
 		Clock:  d.clock,
 		Bounds: stream.Bounds{
-			Spool:   d.settings.Run.SpoolBytes(),
+			Spool:   d.settings.SpoolBytes(),
 			Silence: d.settings.Run.Silence.Value(),
 			Outage:  d.outage(ref.Name),
 		},

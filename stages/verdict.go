@@ -66,6 +66,9 @@ func (d *Driver) stageFailure(ctx context.Context, ref pods.Ref, err error) erro
 		if f := d.podFailure(ctx, ref, ""); f != nil {
 			return f
 		}
+		if vanished != nil {
+			return failure.Wrap(failure.AgentRemoved, err, "the job's Pod %s", ref)
+		}
 		if outage != nil {
 			return failure.New(failure.ConnectionLost, "the stage in the job's Pod %s could not be reached for %s; %s: %v",
 				ref, joblog.Duration(outage.After), outage.Known(), stream.Reason(outage.Err))
@@ -153,10 +156,22 @@ func lossOf(found *corev1.Pod, container string) error {
 	switch {
 	case found.DeletionTimestamp != nil:
 		return failure.New(failure.PodLost, "the job's Pod %s is being deleted%s", name, because(state.Detail))
-	case state.Phase == pods.Ended:
+	case state.Phase == pods.Ended && !containerRuns(found, container):
 		return failure.New(failure.PodLost, "the job's Pod %s ended%s", name, because(state.Detail))
 	}
 	return nil
+}
+
+// containerRuns reports whether a container of a Pod that has lost another one
+// still runs: the job's script does not need the helper, and may be in the middle
+// of something. A stage that needs the container that is gone fails by itself.
+func containerRuns(found *corev1.Pod, container string) bool {
+	for _, c := range found.Status.ContainerStatuses {
+		if c.Name == container {
+			return found.Status.Phase == corev1.PodRunning && c.State.Running != nil
+		}
+	}
+	return false
 }
 
 func because(detail string) string {

@@ -127,6 +127,25 @@ func fullDisk(t *testing.T, separate, script string) {
 		t.Errorf("%d connections, want 1", n)
 	}
 	h.expectStarts(1)
+	// The next stage has no room at all, and says that it did not begin.
+	filler, err := os.Create(filepath.Join(volume, "filler"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = filler.Write(make([]byte, 4096))
+	}
+	if err := filler.Close(); err != nil {
+		t.Fatal(err)
+	}
+	next := h.run("after_script", h.counted())
+	if next.code != systemCode || !strings.Contains(next.stdout, "ERROR: the script in container build did not begin, the disk has no room for it: ") || !strings.Contains(next.stdout, "no space left on device") {
+		t.Errorf("the next stage: exit code %d, output\n%s", next.code, next.stdout)
+	}
+	h.expectStarts(1)
+	if err := os.Remove(filler.Name()); err != nil {
+		t.Fatal(err)
+	}
 	// A plain exec keeps nothing, and so does not mind: the script waits for its
 	// reader instead, and what it prints is gone with the connection.
 	h.plainExec(p, "seq 1 3000000; exit 42", nil).expect(numbers(3000000), 42)

@@ -3,6 +3,7 @@ package main_test
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/socialweb-computer/tenant-executor/kube/faultserver"
@@ -70,6 +71,31 @@ func TestRunThatLosesItsPod(t *testing.T) {
 			}
 			h.expectStarts(1)
 		})
+	}
+}
+
+// The job's script does not need the helper: it goes on without, and a stage that
+// needs it fails.
+func TestScriptOutlivesTheHelper(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.settings["run.poll"] = "1s"
+	h.play()
+	h.theJob()
+	h.env["TENANT_EXECUTOR_POD"] = h.server.Pods()[0].Name
+	gate := h.folder + "/gate"
+	stage := h.startRun("build_script", h.waiting(gate)+"exit 42")
+	stage.stdout.waitFor(t, "step 1\n")
+	h.server.Apply(faultserver.Terminated("helper", "Error", 137))
+	looked := h.server.Requests().Count("get", "pods")
+	h.server.Wait(t, "the Pod is looked at", func() bool { return h.server.Requests().Count("get", "pods") >= looked+2 })
+	h.write("gate", "")
+	if got := stage.wait(); got.code != buildCode || h.exitCodeFile() != "42\n" {
+		t.Errorf("exit code %d, and the runner was handed %q:\n%s", got.code, h.exitCodeFile(), got.stdout)
+	}
+	upload := h.startRun("upload_artifacts_on_success", h.waiting("/nowhere/gate"))
+	if got := upload.wait(); got.code != systemCode || !strings.Contains(got.stdout, "ended: Error (container helper): exit code 137") {
+		t.Errorf("a stage of the helper: exit code %d, output\n%s", got.code, got.stdout)
 	}
 }
 

@@ -208,7 +208,7 @@ func TestRunThatCannotStart(t *testing.T) {
 			}
 		}, buildCode, []string{
 			"ERROR: the job's Pod ci/POD: error executing command in container: exec failed: fork/exec VOLUME/podagent: no such file or directory",
-			"Something in the job has emptied the folder /tenant-executor, through which the driver runs each script. Leave the folder alone; scripts have to keep to their builds folder and to $TMPDIR."}},
+			removedRemedy}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -224,6 +224,28 @@ func TestRunThatCannotStart(t *testing.T) {
 			h.expect(got, test.code, lines(test.want...), "")
 			h.expectStarts(0)
 			h.expectNoScript(test.code)
+		})
+	}
+}
+
+// removedRemedy is for a job that has removed the driver's folder from its Pod.
+const removedRemedy = "Something in the job has emptied the folder /tenant-executor, through which the driver runs each script. Leave the folder alone; scripts have to keep to their builds folder and to $TMPDIR."
+
+// A script that removes the driver's folder has no end that can be told, and is told
+// what it has done.
+func TestRunThatRemovesTheDriversFolder(t *testing.T) {
+	t.Parallel()
+	for name, what := range map[string]string{"folder": "", "what is in it": "/*", "the stage": "/build/stages/*"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			p := h.play()
+			h.theJob()
+			pod := h.server.Pods()[0].Name
+			h.env["TENANT_EXECUTOR_POD"] = pod
+			got := h.run("build_script", "rm -rf "+p.volume(pod)+what+"; sleep 600")
+			h.expect(got, buildCode, lines("ERROR: the job's Pod ci/POD: the stage's files are not in the container any more", removedRemedy), "")
+			h.expectNoScript(buildCode)
 		})
 	}
 }

@@ -1,12 +1,14 @@
 package main_test
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/socialweb-computer/tenant-executor/kube/faultserver"
@@ -88,6 +90,77 @@ func TestAgentArrives(t *testing.T) {
 			h.expect(h.run("build_script", "echo done"), 0, "done\n", "")
 		})
 	}
+}
+
+// The job's image runs before the helper is made ready, as whichever user, and may
+// make any name in the folder that all users write to. The helper's user, root
+// perhaps, runs nothing that is not its own and writes through no link.
+func TestSetupBesideAHostileImage(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("other users' files are needed, and only root makes them")
+	}
+	for name, hostile := range map[string]string{
+		"files":   "for n in podagent podagent.new helper bin helper.keeper; do echo hostile >$n; done",
+		"folders": "mkdir -p podagent podagent.new helper/stages helper/home-0 bin; ln -s /bin/false bin/git; chmod -R 777 podagent helper bin",
+		"links":   "for n in podagent podagent.new helper.keeper .setup.$$.0; do ln -s ../outside $n; done; ln -s ../elsewhere helper; ln -s ../elsewhere bin",
+		// It goes on while the helper is made ready.
+		"in a race": "(while [ -d . ]; do mkdir podagent helper bin; rmdir podagent helper bin; done) >/dev/null 2>&1 &",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t)
+			p := h.play()
+			h.env["TENANT_EXECUTOR_POD"] = h.podName("0a1b2c")
+			volume := p.volume(h.env["TENANT_EXECUTOR_POD"])
+			outside, elsewhere := filepath.Join(p.base, "outside"), filepath.Join(p.base, "elsewhere")
+			if err := errors.Join(os.Chmod(p.base, 0o711), os.Mkdir(volume, 0o777), os.Chmod(volume, 0o777),
+				os.WriteFile(outside, []byte("precious"), 0o666), os.Mkdir(elsewhere, 0o777)); err != nil {
+				t.Fatal(err)
+			}
+			image := exec.Command("sh", "-c", hostile)
+			image.Dir = volume
+			image.Env = append(os.Environ(), p.mark())
+			image.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1234, Gid: 1234}, Setpgid: true}
+			if err := image.Run(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = syscall.Kill(-image.Process.Pid, syscall.SIGKILL) })
+			got := h.stage("prepare")
+			if name == "in a race" && got.code == buildCode && strings.Contains(got.stdout, "is another user's: the job's image has made it") {
+				return // found out, which is right too
+			}
+			if got.code != 0 {
+				t.Fatalf("ended with %d:\n%s", got.code, got.stdout)
+			}
+			for _, name := range []string{"podagent", "helper", "bin"} {
+				info, err := os.Lstat(filepath.Join(volume, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if uid := info.Sys().(*syscall.Stat_t).Uid; uid != 0 || info.Mode()&os.ModeSymlink != 0 {
+					t.Errorf("%s belongs to user %d, mode %s", name, uid, info.Mode())
+				}
+			}
+			h.expect(h.run("get_sources", "echo $HOME; command -v git; echo done"), 0, "/\n"+gitPath(t)+"\ndone\n", "")
+			if text, err := os.ReadFile(outside); err != nil || string(text) != "precious" {
+				t.Errorf("a file elsewhere holds %q, %v", text, err)
+			}
+			if left, err := os.ReadDir(elsewhere); err != nil || len(left) > 0 {
+				t.Errorf("a folder elsewhere holds %v, %v", left, err)
+			}
+		})
+	}
+}
+
+// gitPath is where this host's git is.
+func gitPath(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // link lets a program of this host be there under a path.

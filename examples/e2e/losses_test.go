@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,8 @@ func TestCancelEndsTheScriptAndKeepsThePod(t *testing.T) {
 		t.Errorf("ended with %s (on node %s)", out.Status, node)
 	}
 	wantLog(t, out, "after status=canceled\n", "no process is left\n")
-	recorded(t, "Cancel", out, aside())
+	// What the shell says of the commands that it was waiting for.
+	recorded(t, "Cancel", out, aside(), varying{line: regexp.MustCompile(`Terminated`)})
 	wantNoPods(t, j.ID)
 }
 

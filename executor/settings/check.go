@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -28,7 +27,7 @@ func (s Settings) check() error {
 		atLeast("run.poll", s.Run.Poll, time.Second),
 		atLeast("run.outage", s.Run.Outage, time.Second),
 		atLeast("run.silence", s.Run.Silence, 3*time.Second),
-		s.Run.checkSpool(),
+		s.checkSpool(),
 		atLeast("cleanup.timeout", s.Cleanup.Timeout, time.Second),
 		absolute("state.dir", s.State.Dir),
 		s.Metrics.check(),
@@ -85,30 +84,6 @@ func checkLabels(key string, labels map[string]string) []error {
 		}
 	}
 	return all
-}
-
-// smallestSpool is the least spool_limit, in bytes: some pieces of the agent's
-// spool.
-const smallestSpool = 16 << 20
-
-func (r Run) checkSpool() error {
-	limit, err := quantity("run.spool_limit", r.SpoolLimit)
-	if err != nil {
-		return err
-	}
-	if limit.Value() < smallestSpool {
-		return fmt.Errorf("run.spool_limit is %q: it has to be at least 16Mi", r.SpoolLimit)
-	}
-	return nil
-}
-
-// SpoolBytes is the spool limit in bytes.
-func (r Run) SpoolBytes() int64 {
-	limit, err := resource.ParseQuantity(r.SpoolLimit)
-	if err != nil {
-		return smallestSpool // not reached: Parse has checked it
-	}
-	return limit.Value()
 }
 
 func (j Job) check() error {

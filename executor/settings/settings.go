@@ -78,7 +78,7 @@ type Run struct {
 	Outage         Duration `toml:"outage" default:"10m" doc:"How long it is tried to reach a running stage again when the connection to it is lost, or brings nothing. The script goes on meanwhile. A request waits as long for a cluster that has answered before and is away."`
 	Silence        Duration `toml:"silence" default:"30s" doc:"How long a connection may be without a sign of life before it counts as lost."`
 	SeparateStderr bool     `toml:"separate_stderr" default:"false" doc:"Tell stdout and stderr of a script apart in the Pod, so that tenant-executor logs --only stderr shows the one alone. Each then comes through a pipe of its own, and the job log has them in the order in which they arrive; without it the order is exactly that in which they were written."`
-	SpoolLimit     string   `toml:"spool_limit" default:"1Gi" doc:"How much output of a stage may wait in the Pod for the driver. At the limit the script waits."`
+	SpoolLimit     string   `toml:"spool_limit" example:"64Mi" doc:"How much output of a stage may wait in the Pod for the driver; at the limit the script waits. It counts against the disk limits of the job. Without it 64Mi, or an eighth of ephemeral_storage_limit and helper_ephemeral_storage_limit together where that is less; 8Mi at least."`
 }
 
 // Cleanup is how cleanup ends.

@@ -159,6 +159,28 @@ func TestFollowerGivesUp(t *testing.T) {
 	}
 }
 
+// A stage that could not be made has an end of its own, which never is a passed one,
+// and none once it has begun.
+func TestFollowerOfAStageThatNeverBegan(t *testing.T) {
+	t.Parallel()
+	full := string(agent.Status{Exit: 1, Trouble: agent.TroubleNoRoom, Detail: "no space"}.Bytes())
+	c := newCourse(t, func(p *peer) { p.send(agent.KindUnstarted, 0, full) })
+	if status, err := c.follow(t.Context()); err != nil || status.Trouble != agent.TroubleNoRoom {
+		t.Errorf("ended with %+v, %v", status, err)
+	}
+	for name, first := range map[string]func(*peer){
+		"no trouble": func(p *peer) { p.send(agent.KindUnstarted, 0, string(agent.Status{}.Bytes())) },
+		"has begun":  func(p *peer) { p.begin(); p.send(agent.KindUnstarted, 0, full) },
+		"unreadable": func(p *peer) { p.send(agent.KindUnstarted, 0, "x") },
+	} {
+		// It is taken for damage, and the next connection asks again.
+		c := newCourse(t, first, func(p *peer) { p.begin(); p.end(0, 7) })
+		if status, err := c.follow(t.Context()); err != nil || status.Exit != 7 {
+			t.Errorf("%s: ended with %+v, %v", name, status, err)
+		}
+	}
+}
+
 // The apiserver's word that the Pod is gone is final; the kubelet's is not.
 func TestFollowerAndAPodThatIsNotFound(t *testing.T) {
 	t.Parallel()

@@ -273,6 +273,14 @@ type RuntimeError struct{ Message string }
 // Error is the message of the runtime.
 func (e *RuntimeError) Error() string { return e.Message }
 
+// NoProgram reports whether the container does not have the command's program.
+// While a container runtime restarts, it answers all sorts of things; only this is
+// an answer about the command.
+func (e *RuntimeError) NoProgram() bool {
+	text := strings.ToLower(e.Message)
+	return strings.Contains(text, "no such file") || strings.Contains(text, "not found") && !strings.Contains(text, "container")
+}
+
 // exitCode reads the status that ends a command.
 func exitCode(text []byte) (int, error) {
 	var status metav1.Status

@@ -144,7 +144,7 @@ func (e *FinalError) Unwrap() error { return e.Err }
 type VanishedError struct{}
 
 // Error says so.
-func (*VanishedError) Error() string { return "the stage is not known in the container any more" }
+func (*VanishedError) Error() string { return "the stage's files are not in the container any more" }
 
 // RefusedError is the agent's word that it cannot do what it was asked.
 type RefusedError struct{ Text string }
@@ -218,9 +218,7 @@ func final(err error) bool {
 	case errors.As(err, &vanished), errors.As(err, &refused), errors.As(err, &output), errors.Is(err, ErrNotApart):
 		return true
 	case errors.As(err, &runtime):
-		// While a container runtime restarts, it answers all sorts of things.
-		// Only "no such program" is an answer about the command.
-		return strings.Contains(runtime.Message, "no such file") || strings.Contains(runtime.Message, "not found") && !strings.Contains(runtime.Message, "container")
+		return runtime.NoProgram()
 	case errors.As(err, &notStarted):
 		// Whoever listens at the port may be another cluster, until the driver
 		// is told where its own has gone.

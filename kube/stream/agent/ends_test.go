@@ -201,3 +201,23 @@ func mustStat(t *testing.T, path string) os.DirEntry {
 	t.Fatalf("%s is not there", path)
 	return nil
 }
+
+// Output that is printed after the stage's end is freed as well: the disk is the
+// job's.
+func TestSpoolIsFreedBehindTheEnd(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	script := []byte("head -c 40000000 /dev/zero")
+	c := connect(t, root)
+	c.open(request("behind", script), script, 0)
+	c.begun()
+	folder := filepath.Join(root, "stages", "behind")
+	waitFor(t, "the end of the stage", func() bool {
+		_, err := os.Stat(filepath.Join(folder, "status"))
+		return err == nil
+	})
+	if out, status := c.end(0); len(out) != 40000000 || status.Exit != 0 {
+		t.Fatalf("%d bytes, status %+v", len(out), status)
+	}
+	waitFor(t, "the output that was printed to be freed", func() bool { return sizeOf(t, folder) <= 8<<20 })
+}

@@ -46,7 +46,7 @@ func withFolder(env []string, name, otherwise, other string) []string {
 	if folder != "" && writable(folder) {
 		return env
 	}
-	if os.Mkdir(other, 0o700) != nil && !writable(other) {
+	if os.Mkdir(other, 0o700) != nil && (trusted(other) != nil || !writable(other)) {
 		return env
 	}
 	return set(env, name, other)

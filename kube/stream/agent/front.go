@@ -70,21 +70,21 @@ func (f *Front) Run() error {
 		}
 	}
 	if err := errors.Join(f.own(), f.ensureSupervisor()); err != nil {
-		return f.refuse(err)
+		return f.fail(err)
 	}
 	// Where the output is to go on, it has been printed until then. The
 	// connection before this one may have broken before it could say so.
 	if err := f.acknowledge(offset); err != nil {
-		return f.refuse(err)
+		return f.fail(err)
 	}
 	from, err := available(string(f.folder))
 	if err != nil {
-		return f.refuse(err)
+		return f.fail(err)
 	}
 	from = max(from, offset)
 	apart, err := f.folder.apart()
 	if err != nil {
-		return f.refuse(err)
+		return f.fail(err)
 	}
 	begun := Frame{Kind: KindBegun, Offset: uint64(from)}
 	if apart {
@@ -178,12 +178,23 @@ func (f *Front) listen(frames *Reader) error {
 	}
 }
 
-// acknowledge notes that the output below offset has been printed.
+// acknowledge notes that the output below offset has been printed. The supervisor
+// frees it as it needs room; once the stage has ended, nobody else does.
 func (f *Front) acknowledge(offset int64) error {
 	if f.request.Look || offset <= readAck(string(f.folder)) {
 		return nil
 	}
-	return writeAck(string(f.folder), offset)
+	if err := writeAck(string(f.folder), offset); err != nil {
+		return err
+	}
+	if _, _, ended, err := f.folder.status(); err != nil || !ended {
+		return err
+	}
+	first, err := available(string(f.folder))
+	if err != nil {
+		return err
+	}
+	return freePieces(string(f.folder), first, offset)
 }
 
 // stop asks the supervisor to end the stage's processes.
@@ -248,7 +259,7 @@ func (f *Front) sendOutput(offset int64, send func(at int64, part []byte) error)
 	for {
 		total, status, ended, err := f.folder.status()
 		if err != nil {
-			return f.refuse(err)
+			return f.fail(err)
 		}
 		at := spool.offset
 		n, err := spool.Read(buffer)
@@ -259,19 +270,19 @@ func (f *Front) sendOutput(offset int64, send func(at int64, part []byte) error)
 				return err
 			}
 		case err != nil && !errors.Is(err, io.EOF):
-			return f.refuse(err)
+			return f.fail(err)
 		case f.request.Look && f.overtaken(spool.offset):
 			return errOvertaken
 		case ended && spool.offset >= total:
 			return f.send(Frame{Kind: KindEnd, Offset: uint64(total), Payload: status.Bytes()})
 		case ended:
-			return f.refuse(errors.New("output of the stage is missing"))
+			return f.fail(errors.New("output of the stage is missing"))
 		case f.request.Now:
 			return f.send(Frame{Kind: KindSoFar, Offset: uint64(spool.offset)})
 		default:
 			if look == longestLook {
 				if err := f.ensureSupervisor(); err != nil {
-					return f.refuse(err)
+					return f.fail(err)
 				}
 			}
 			time.Sleep(look)
@@ -296,7 +307,7 @@ func (f *Front) output(apart bool) func(at int64, part []byte) error {
 			case f.request.Look && errors.Is(err, fs.ErrNotExist):
 				return errOvertaken // freed since the part was read
 			case err != nil:
-				return f.refuse(err)
+				return f.fail(err)
 			}
 			kind := KindData
 			if stream == Stderr {
@@ -325,6 +336,16 @@ func (f *Front) send(frame Frame) error {
 	f.sending.Lock()
 	defer f.sending.Unlock()
 	return frame.Write(f.Out)
+}
+
+// fail tells the driver why the stage cannot be followed any more: one of its files
+// is gone, as all may be in a moment, which the job can do to itself; or something
+// else.
+func (f *Front) fail(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.Join(err, f.send(Frame{Kind: KindMissing}))
+	}
+	return f.refuse(err)
 }
 
 // unstarted tells the driver that the stage was not made, and has not begun.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 )
 
 // KeeperMark is the file in which the first process of the container whose
@@ -16,7 +17,11 @@ func KeeperMark(root string) string { return root + ".keeper" }
 // or where an entrypoint has run, the one that it left to the keeper. A keeper
 // of another user does not show it.
 func containerEnvironment(root, proc string, own []string) []string {
-	mark, err := os.ReadFile(KeeperMark(root))
+	path := KeeperMark(root)
+	if !ownFile(path) {
+		return own
+	}
+	mark, err := os.ReadFile(path)
 	if err != nil {
 		return own
 	}
@@ -35,4 +40,11 @@ func containerEnvironment(root, proc string, own []string) []string {
 		}
 	}
 	return env
+}
+
+// ownFile reports whether a file, which is no link, belongs to this user: in the
+// folder of all containers others can make files of any name.
+func ownFile(path string) bool {
+	var stat syscall.Stat_t
+	return syscall.Lstat(path, &stat) == nil && stat.Mode&syscall.S_IFMT == syscall.S_IFREG && int(stat.Uid) == os.Geteuid()
 }

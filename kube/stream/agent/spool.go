@@ -107,8 +107,18 @@ func (w *spoolWriter) next(stream Stream) error {
 		return err
 	}
 	w.piece = piece
-	for w.acked = readAck(w.folder); w.freed+pieceSize <= w.acked; w.freed += pieceSize {
-		for _, path := range []string{piecePath(w.folder, w.freed), marksPath(w.folder, w.freed/pieceSize)} {
+	w.acked = readAck(w.folder)
+	if err := freePieces(w.folder, w.freed, w.acked); err != nil {
+		return err
+	}
+	w.freed = max(w.freed, w.acked-w.acked%pieceSize)
+	return nil
+}
+
+// freePieces removes the pieces from an offset on that end below another.
+func freePieces(folder string, from, below int64) error {
+	for ; from+pieceSize <= below; from += pieceSize {
+		for _, path := range []string{piecePath(folder, from), marksPath(folder, from/pieceSize)} {
 			if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err
 			}

@@ -144,6 +144,9 @@ func makeStages(path string) error {
 	for _, folder := range []string{filepath.Dir(path), path} {
 		err := os.Mkdir(folder, 0o777)
 		if errors.Is(err, fs.ErrExist) {
+			if err := trusted(folder); err != nil {
+				return err
+			}
 			continue
 		}
 		if err != nil {
@@ -152,6 +155,18 @@ func makeStages(path string) error {
 		if err := os.Chmod(folder, 0o777|os.ModeSticky); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// trusted has root work in no folder of another user: scripts are run out of it.
+func trusted(folder string) error {
+	var stat syscall.Stat_t
+	if err := syscall.Lstat(folder, &stat); err != nil {
+		return err
+	}
+	if os.Geteuid() == 0 && (stat.Uid != 0 || stat.Mode&syscall.S_IFMT != syscall.S_IFDIR) {
+		return errors.New(folder + " is not root's own folder, but user " + strconv.Itoa(int(stat.Uid)) + "'s, or no folder at all")
 	}
 	return nil
 }
@@ -177,7 +192,7 @@ func writeScript(path string, r Request, script io.Reader) error {
 
 // lock takes the stage's lock. It is false while a supervisor lives.
 func (s stageFolder) lock() (*os.File, bool, error) {
-	f, err := os.OpenFile(s.path("lock"), os.O_RDWR|os.O_CREATE, fileMode)
+	f, err := os.OpenFile(s.path("lock"), os.O_RDWR, 0)
 	if err != nil {
 		return nil, false, err
 	}
