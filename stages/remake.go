@@ -91,6 +91,7 @@ func (d *Driver) withNode(ctx context.Context, ref pods.Ref) (context.Context, c
 	watched, cancel := context.WithCancelCause(ctx)
 	go func() {
 		watch := nodeWatch{clock: d.clock, limit: d.settings.Run.NodeLost.Value()}
+		sandbox := &sandboxWatch{driver: d}
 		for {
 			select {
 			case <-watched.Done():
@@ -98,7 +99,7 @@ func (d *Driver) withNode(ctx context.Context, ref pods.Ref) (context.Context, c
 			case <-d.clock.After(d.settings.Run.Poll.Value()):
 			}
 			limited, done := context.WithTimeout(watched, lookBudget)
-			err := d.lookAtNode(limited, ref, &watch)
+			err := d.lookAtNode(limited, ref, &watch, sandbox)
 			done()
 			if err != nil {
 				cancel(err)
@@ -111,10 +112,13 @@ func (d *Driver) withNode(ctx context.Context, ref pods.Ref) (context.Context, c
 
 // lookAtNode reads the Pod's node once, if the Pod has one. What cannot be read
 // says nothing.
-func (d *Driver) lookAtNode(ctx context.Context, ref pods.Ref, watch *nodeWatch) error {
+func (d *Driver) lookAtNode(ctx context.Context, ref pods.Ref, watch *nodeWatch, sandbox *sandboxWatch) error {
 	found, err := d.pods.Get(ctx, ref)
 	if err != nil || found.Spec.NodeName == "" {
 		return nil
+	}
+	if err := sandbox.look(ctx, found); err != nil {
+		return err
 	}
 	health, err := d.nodes.Health(ctx, found.Spec.NodeName)
 	if err != nil {
