@@ -75,6 +75,10 @@ func (d *Driver) pullFailure(ctx context.Context, e *pods.ContainerError) *failu
 	case pods.ImagePlatform:
 		cause, what = failure.ImagePlatform, what+": the image is for other machines than "+d.nodeWords(ctx, e.Node)
 	case pods.RegistryDown:
+		if p.Unresolved() {
+			cause, what = failure.RegistryDown, what+": the node cannot resolve the name of the registry"+lasted(e.After)
+			break
+		}
 		cause, what = failure.RegistryDown, what+": the registry does not answer or fails"+lasted(e.After)
 	case pods.RegistryLimit:
 		cause, what = failure.RegistryLimit, what+": the registry allows no more pulls"+lasted(e.After)
