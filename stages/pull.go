@@ -62,7 +62,7 @@ func policyName(policy string) string {
 func (d *Driver) pullFailure(ctx context.Context, e *pods.ContainerError) *failure.Failure {
 	p := e.Problem
 	var cause failure.Cause
-	what := "container " + p.Container + " with image " + p.Image
+	what := "container " + p.Container + withImage(p.Image)
 	switch p.Kind {
 	case pods.ImageMissing:
 		cause, what = failure.ImagePull, what+": the registry does not have the image"
@@ -109,7 +109,7 @@ func endedEarly(p pods.Problem) *failure.Failure {
 	if p.Container == string(job.Helper) {
 		cause = failure.HelperUnusable
 	}
-	return failure.New(cause, "container %s with image %s ended before anything ran in it, with exit code %d: %s", p.Container, p.Image, p.Code, p.Words())
+	return failure.New(cause, "container %s%s ended before anything ran in it, with exit code %d%s", p.Container, withImage(p.Image), p.Code, because(p.Words()))
 }
 
 func lasted(d time.Duration) string {
