@@ -32,7 +32,9 @@ func (d *Driver) create(ctx context.Context, plan pod.Objects) (*corev1.Pod, err
 	}
 	created, err := d.inNamespace(ctx, func(ctx context.Context) (*corev1.Pod, error) {
 		return d.pods.Create(ctx, plan.Pod, func(found *corev1.Pod) bool {
-			return found.Labels[pod.LabelJob] == plan.Pod.Labels[pod.LabelJob] && found.Labels[pod.LabelAttempt] == plan.Pod.Labels[pod.LabelAttempt]
+			same := found.Labels[pod.LabelJob] == plan.Pod.Labels[pod.LabelJob] && found.Labels[pod.LabelAttempt] == plan.Pod.Labels[pod.LabelAttempt]
+			// An earlier prepare of this attempt, which was killed, has stamped another time.
+			return same && found.Annotations[pod.AnnotationExpires] == plan.Pod.Annotations[pod.AnnotationExpires]
 		})
 	})
 	if err != nil {

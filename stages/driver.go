@@ -123,7 +123,7 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 		cluster:   c,
 		pods:      pods.NewClient(c, requestBudget),
 		nodes:     capacity.NewNodes(c, requestBudget),
-		pool:      newPool(c, p.Settings, p.Clock),
+		pool:      newPool(c, p.Settings, clusterClock{p.Clock, c}),
 		runner:    stream.NewRunner(c, stream.Transport(p.Settings.Cluster.Transport)),
 		asked:     asked,
 		origin:    p.Origin,

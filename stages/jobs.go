@@ -180,7 +180,7 @@ func (d *Driver) jobView(p *corev1.Pod, nodes []corev1.Node, all []corev1.Pod) J
 func (d *Driver) whyNoNode(p *corev1.Pod, state pods.State, nodes []corev1.Node, all []corev1.Pod) string {
 	o := capacity.OutlookOf(nodes, all, p.UID)
 	g := d.narrator(p).gateway
-	switch g.Why(o, d.clock.Now().Sub(p.CreationTimestamp.Time)) {
+	switch g.Why(o, d.clusterNow().Sub(p.CreationTimestamp.Time)) {
 	case capacity.Full:
 		return "a node: all " + strconv.Itoa(o.Nodes) + " are busy" + place(o, 1)
 	case capacity.Joining:

@@ -3,6 +3,7 @@ package stages
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,7 +28,9 @@ type narrator struct {
 	// warnings are what the cluster says of the Pod.
 	warnings *podWarnings
 	// logs shows what containers say that run while others still start.
-	logs   *containerLogs
+	logs *containerLogs
+	// node is where the Pod is, as far as it was seen.
+	node   atomic.Pointer[string]
 	said   string
 	warned bool
 	blind  bool
@@ -43,6 +46,7 @@ const lookLimit = 5 * time.Second
 // Waiting implements pods.Observer.
 func (n *narrator) Waiting(ctx context.Context, state pods.State, inPhase time.Duration) {
 	n.blind = false
+	n.node.Store(&state.Node)
 	switch state.Phase {
 	case pods.Unscheduled:
 		n.waitForNode(ctx, state, inPhase)
@@ -58,6 +62,14 @@ func (n *narrator) Waiting(ctx context.Context, state pods.State, inPhase time.D
 			n.warnings.tell(ctx, nil)
 		}
 	}
+}
+
+// nodeName is the Pod's node, "" while none was seen.
+func (n *narrator) nodeName() string {
+	if name := n.node.Load(); name != nil {
+		return *name
+	}
+	return ""
 }
 
 // Started implements pods.Observer.

@@ -98,9 +98,9 @@ func (d *Driver) plan(host Host) (pod.Plan, error) {
 
 // start waits until the Pod runs and can be reached, and readies it.
 func (d *Driver) start(parent context.Context, created *corev1.Pod, c crew, pull func(container string) time.Duration) error {
-	ctx, cancel := d.withNode(parent, pods.RefTo(created))
-	defer cancel(errNodeWatched)
 	n := d.narrator(created)
+	ctx, cancel := d.withNode(parent, pods.RefTo(created), n.nodeName)
+	defer cancel(errNodeWatched)
 	n.logs = d.startLogs(ctx, pods.RefTo(created))
 	err := d.startWatched(ctx, created, c, pull, n)
 	d.endLogs(parent, n.logs)
@@ -138,6 +138,7 @@ func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, c crew, 
 	if err != nil {
 		return d.awaitFailure(ctx, created, c, err)
 	}
+	n.node.Store(&running.Spec.NodeName)
 	d.noteNode(running.Spec.NodeName)
 	n.noteBoot(ctx, running, timing.Node)
 	from := d.clock.Now()
@@ -175,7 +176,7 @@ func (d *Driver) narrator(created *corev1.Pod) *narrator {
 func (d *Driver) abandon(ctx context.Context) {
 	ctx, cancel := detach(ctx, abortBudget)
 	defer cancel()
-	if _, err := d.deletePods(ctx); err != nil {
+	if _, _, err := d.deletePods(ctx); err != nil {
 		d.log.Warn("The Pod of the job is not deleted yet, cleanup is to do it: %v", err)
 	}
 }

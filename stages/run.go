@@ -11,6 +11,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
@@ -140,12 +141,12 @@ func (d *Driver) follow(ctx context.Context, ref pods.Ref, s stream.Stage, hurry
 	done := make(chan stageEnd, 1)
 	var services *attendance
 	services, s.Output = d.attend(following, ref, s.Output)
-	go func() {
+	crash.Go(following, func() {
 		status, err := d.follower(ref, s.Container).Run(following, s, stop)
 		done <- stageEnd{status, err}
-	}()
-	go d.guard(following, cancel, ref, s.Container, services)
-	go d.stopOn(ctx, following, stop, hurry, cancel)
+	})
+	crash.Go(following, func() { d.guard(following, cancel, ref, s.Container, services) })
+	crash.Go(following, func() { d.stopOn(ctx, following, stop, hurry, cancel) })
 
 	r := d.awaitEnd(following, done)
 	limit := lookBudget

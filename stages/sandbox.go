@@ -5,6 +5,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/kube/events"
@@ -16,50 +17,53 @@ import (
 // that says so, only events have.
 type sandboxWatch struct {
 	driver *Driver
-	looked time.Time
+	// next is when the events are looked at next: a Pod that starts in time is
+	// never asked about.
+	next time.Time
 }
 
 // sandboxPause is how long after a look at the events the next one comes.
-const sandboxPause = 5 * time.Second
+const sandboxPause = 10 * time.Second
 
 // look gives the failure of a Pod whose sandbox image has not been pulled for too
 // long, nil for any other Pod.
-func (w *sandboxWatch) look(ctx context.Context, found *corev1.Pod) error {
+func (w *sandboxWatch) look(ctx context.Context, ref pods.Ref, node string) error {
 	d, now := w.driver, w.driver.clock.Now()
 	limit := d.settings.Wait.Registry.Value()
-	if !withoutSandbox(found) || now.Sub(w.looked) < min(sandboxPause, limit) {
+	if w.next.IsZero() {
+		w.next = now.Add(limit)
+	}
+	if now.Before(w.next) {
 		return nil
 	}
-	w.looked = now
-	all, err := events.NewClient(d.cluster, lookLimit).OfPod(ctx, found)
+	w.next = now.Add(sandboxPause)
+	about := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name, UID: ref.UID}}
+	all, err := events.NewClient(d.cluster, lookLimit).OfPod(ctx, about)
 	if err != nil {
 		return nil // the budget of the start ends it
 	}
-	var first, last time.Time
-	words := ""
-	for _, e := range all {
-		why, ours := pods.SandboxPull(e.Message)
-		if e.Reason != pods.SandboxReason || !ours {
-			continue
-		}
-		if first.IsZero() || e.First.Before(first) {
-			first = e.First
-		}
-		last, words = e.At, oneLine(why)
-	}
-	// The same clock has stamped both.
-	if lasts := last.Sub(first); words != "" && lasts >= limit {
-		return failure.New(failure.ImageStalled, "node %s cannot pull the sandbox image of the job's Pod%s: %s", found.Spec.NodeName, lasted(lasts), words)
+	if words, lasts := withoutSandbox(all); words != "" && lasts >= limit {
+		return failure.New(failure.ImageStalled, "node %s cannot pull the sandbox image of the job's Pod%s: %s", node, lasted(lasts), words)
 	}
 	return nil
 }
 
-// withoutSandbox reports whether a node has the Pod and nothing of it has begun.
-func withoutSandbox(found *corev1.Pod) bool {
-	for _, c := range append(found.Status.InitContainerStatuses, found.Status.ContainerStatuses...) {
-		if w := c.State.Waiting; w == nil || w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
-			return false
+// withoutSandbox says why the image of the Pod's sandbox is not there, and for how
+// long it has not been, by the one clock that stamps events. Anything that is said
+// of a container afterwards shows that the sandbox is there.
+func withoutSandbox(all []events.Event) (words string, lasts time.Duration) {
+	var first time.Time
+	for _, e := range all {
+		why, ours := pods.SandboxPull(e.Message)
+		switch {
+		case e.Container != "":
+			words, first = "", time.Time{}
+		case e.Reason == pods.SandboxReason && ours:
+			if first.IsZero() || e.First.Before(first) {
+				first = e.First
+			}
+			words, lasts = oneLine(why), e.At.Sub(first)
 		}
 	}
-	return found.Spec.NodeName != "" && found.Status.Phase == corev1.PodPending
+	return words, lasts
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -176,7 +177,7 @@ func (a *attendance) end(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	done := make(chan struct{})
-	go func() {
+	crash.Go(ctx, func() {
 		defer close(done)
 		a.logs.end(ctx)
 		if len(a.services) > 0 {
@@ -188,7 +189,7 @@ func (a *attendance) end(ctx context.Context, limit time.Duration) {
 		defer a.looking.Unlock()
 		a.over = true
 		a.driver.save(a.told)
-	}()
+	})
 	select {
 	case <-done:
 	case <-ctx.Done(): // nobody may be reading the job log

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -96,7 +95,7 @@ func (a *app) jobFlags(c *cobra.Command) *cobra.Command {
 func noArgs(c *cobra.Command, args []string) error {
 	if err := cobra.NoArgs(c, args); err != nil {
 		from := ""
-		if slices.Contains([]string{"config", "prepare", "cleanup"}, c.Name()) {
+		if isStage(c.Name()) && c.Name() != "run" {
 			from = fmt.Sprintf(". The runner's config.toml has them in %s_args", c.Name())
 		}
 		return &usageError{fmt.Errorf("%s takes no arguments; it got %q%s", c.CommandPath(), strings.Join(args, " "), from)}
@@ -146,6 +145,9 @@ func (a *app) parts(log joblog.Log, afresh bool) (stages.Parts, error) {
 	}
 	if err != nil {
 		return stages.Parts{}, err
+	}
+	if origin != nil && origin.Runner.Name != "" {
+		j.RunnerName = origin.Runner.Name
 	}
 	// No job fails for want of the folder: a nil one remembers nothing.
 	folder, stateErr := state.Open(s.State.Dir)

@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"runtime"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +14,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 )
 
 // process is what a process is given: nothing below main reaches for the
@@ -92,26 +90,39 @@ func run(ctx context.Context, p process) int {
 	return codes.For(err)
 }
 
-// execute runs a command. A panic is a failure like any other: the job log is no
-// place for a stack trace, and the place where it happened is said.
-func execute(ctx context.Context, c *cobra.Command) (err error) {
-	defer func() {
-		if met := recover(); met != nil {
-			err = failure.New(failure.Internal, "%v, in %s", met, panicked())
+// execute runs a command. A panic is a failure like any other, in whichever
+// goroutine of ours it happens: the job log is no place for a stack trace, the
+// place is said, and the exit code is the one that the runner has asked for. Those
+// of libraries cannot be caught; see crash.Quiet.
+func execute(ctx context.Context, c *cobra.Command) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	crashed := make(chan *crash.Panic, 1)
+	hear := func(p *crash.Panic) {
+		select {
+		case crashed <- p:
+		default: // the first says enough
 		}
-	}()
-	return c.ExecuteContext(ctx)
-}
-
-// panicked is where the panic began: the function below the runtime's own.
-func panicked() string {
-	counters := make([]uintptr, 32)
-	frames := runtime.CallersFrames(counters[:runtime.Callers(3, counters)])
-	for {
-		frame, more := frames.Next()
-		if !strings.HasPrefix(frame.Function, "runtime.") || !more {
-			return fmt.Sprintf("%s (%s:%d)", frame.Function, filepath.Base(frame.File), frame.Line)
+	}
+	ctx = crash.Handle(ctx, hear)
+	ended := make(chan error, 1)
+	crash.Go(ctx, func() { ended <- c.ExecuteContext(ctx) })
+	select {
+	case err := <-ended:
+		select {
+		case p := <-crashed: // in what the command waited for
+			return failure.Wrap(failure.Internal, p, "the driver")
+		default:
+			return err
 		}
+	case p := <-crashed:
+		// The rest may have to give back a terminal.
+		cancel()
+		select {
+		case <-ended:
+		case <-time.After(patience):
+		}
+		return failure.Wrap(failure.Internal, p, "the driver")
 	}
 }
 
@@ -124,6 +135,7 @@ func lastWords(say func()) {
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
+		defer func() { _ = recover() }() // there is nobody left to tell
 		say()
 	}()
 	select {

@@ -128,7 +128,7 @@ func (h *harness) config() string {
 	written := map[string]string{}
 	for path, value := range h.settings {
 		written[path] = fmt.Sprintf("%q", value)
-		if value == "true" || value == "false" || path == "tenant.ceiling" {
+		if value == "true" || value == "false" || path == "tenant.ceiling" || path == "tenant.pods_per_node" {
 			written[path] = value
 		}
 	}

@@ -22,14 +22,14 @@ func TestSandboxImage(t *testing.T) {
 		code          int
 		says          string
 	}{
-		{"for too long", refused, 31 * time.Second, systemCode, "ERROR: node n1 cannot pull the sandbox image of the job's Pod, for N s: "},
-		{"for a shorter time", refused, 29 * time.Second, systemCode, "ERROR: the job's Pod on node n1: the Pod was still starting after 8 s: FailedCreatePodSandBox"},
-		{"another reason", "Failed to create pod sandbox: plugin type=\"bridge\" failed", 31 * time.Second, systemCode, "ERROR: the job's Pod on node n1: the Pod was still starting after 8 s: FailedCreatePodSandBox"},
+		{"for too long", refused, 5 * time.Second, systemCode, "ERROR: node n1 cannot pull the sandbox image of the job's Pod, for N s: "},
+		{"for a shorter time", refused, 3 * time.Second, systemCode, "ERROR: the job's Pod on node n1: the Pod was still starting after 8 s: FailedCreatePodSandBox"},
+		{"another reason", "Failed to create pod sandbox: plugin type=\"bridge\" failed", 5 * time.Second, systemCode, "ERROR: the job's Pod on node n1: the Pod was still starting after 8 s: FailedCreatePodSandBox"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
-			h.settings["wait.registry"], h.settings["wait.start"] = "30s", "8s"
+			h.settings["wait.registry"], h.settings["wait.start"] = "4s", "8s"
 			h.server.OnCreate(faultserver.Scheduled(node), faultserver.Change(func(p *corev1.Pod) {
 				at := time.Now().Truncate(time.Second)
 				go h.server.AddEvent(corev1.Event{

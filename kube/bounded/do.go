@@ -1,6 +1,10 @@
 package bounded
 
-import "context"
+import (
+	"context"
+
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
+)
 
 // Do gives the result of work, or the error of ctx as soon as ctx ends, for
 // work that does not heed a context itself. A result that comes later goes to
@@ -11,19 +15,19 @@ func Do[T any](ctx context.Context, work func() (T, error), drop func(T)) (T, er
 		err   error
 	}
 	done := make(chan result, 1)
-	go func() {
+	crash.Go(ctx, func() {
 		value, err := work()
 		done <- result{value, err}
-	}()
+	})
 	select {
 	case r := <-done:
 		return r.value, r.err
 	case <-ctx.Done():
-		go func() {
+		crash.Go(ctx, func() {
 			if r := <-done; r.err == nil && drop != nil {
 				drop(r.value)
 			}
-		}()
+		})
 		var none T
 		return none, ctx.Err()
 	}
