@@ -62,15 +62,29 @@ func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
 			d.log.Info("%s. Nothing has run yet, so the Pod is made anew.", strings.TrimSuffix(f.Error(), "."))
 		}
 		d.noteRemake()
-		well, err := d.remove(ctx, created)
-		if err != nil {
+		if err := d.replace(ctx, pods.RefTo(created)); err != nil {
 			return d.requestFailure(err)
 		}
-		if well {
-			// Its node is the one for the next.
-			d.awaitAny(ctx, []corev1.Pod{*created})
-		}
 	}
+}
+
+// replace removes a Pod in whose place another is to come, and waits for its end
+// if it has a node that is well: that is the one for the next.
+func (d *Driver) replace(ctx context.Context, ref pods.Ref) error {
+	limited, cancel := context.WithTimeout(ctx, lookBudget)
+	defer cancel()
+	found, err := d.pods.Get(limited, ref) // as it is by now: it had no node when it was made
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return d.pods.Delete(ctx, ref, d.grace())
+	}
+	well, err := d.remove(ctx, found)
+	if err == nil && well {
+		d.awaitAny(ctx, []corev1.Pod{*found})
+	}
+	return err
 }
 
 // maxTaken is how many names of Pods are passed over.

@@ -56,16 +56,16 @@ func TestPrepareIsEndedInAnOutage(t *testing.T) {
 func TestAgentThatAnswersAndDies(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.settings["run.outage"] = "6s"
+	h.settings["run.outage"] = "12s"
 	p := h.play()
 	h.theJob()
 	p.onLine(func(_ int, l *line) { l.breakAt(agent.KindBegun, faultserver.CloseStreams, true) })
 	got := h.run("build_script", h.counted()+"sleep 60")
-	if got.code != systemCode || strings.Count(got.stdout, "WARNING: The connection to the script is lost") != 1 || !strings.Contains(got.stdout, "could not be reached for ") {
+	if got.code != systemCode || strings.Count(got.stdout, "WARNING: The connection to the script is lost") != 1 || !strings.Contains(got.stdout, "could not be reached for ") || strings.Contains(got.stdout, "known: the connection broke") {
 		t.Errorf("exit code %d, %q", got.code, got.stdout)
 	}
 	if n := p.connections(); n > 20 {
-		t.Errorf("%d connections in 6 s", n)
+		t.Errorf("%d connections in 12 s", n)
 	}
 	h.expectStarts(1)
 }

@@ -210,8 +210,8 @@ func writeJobs(out *bytes.Buffer, courses []course.Course, now time.Time) {
 		if step, failed := c.Failure(); failed {
 			cause = step.Cause + " in " + step.Name
 		}
-		_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.JobID, dash(oneLine(c.Name)), dash(oneLine(c.Project)),
-			c.Begun.In(now.Location()).Format("2006-01-02 15:04:05"), dash(string(c.Kind)), dash(c.Node), prepare, stats.Time(stats.Ran(c)), c.Result(now), dash(cause))
+		_, _ = fmt.Fprintf(table, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.JobID, dash(joblog.Harmless(c.Name)), dash(joblog.Harmless(c.Project)),
+			c.Begun.In(now.Location()).Format("2006-01-02 15:04:05"), dash(string(c.Kind)), dash(c.Node), prepare, stats.Time(stats.Ran(c)), c.Result(now), dash(joblog.Harmless(cause)))
 	}
 	_ = table.Flush()
 }
@@ -222,16 +222,6 @@ func dash(text string) string {
 		return "-"
 	}
 	return text
-}
-
-// oneLine keeps what others named from breaking a table, or a terminal.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 // size is a number of bytes as people say it.

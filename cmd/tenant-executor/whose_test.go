@@ -221,7 +221,10 @@ func TestPodMadeAnewWaitsForItsNode(t *testing.T) {
 	h.lists = map[string][]string{"kubernetes.pull_policy": {"always", "if-not-present"}}
 	h.server.OnCreate(faultserver.Scheduled(node), waits("build", "ErrImagePull", "debian:12: not found", corev1.PullIfNotPresent))
 	prepare := h.start("prepare")
-	h.server.Wait(t, "its end is waited for", func() bool { return h.server.Requests().Count("watch", "pods") == 1 })
+	h.server.Wait(t, "its end is waited for", func() bool {
+		all := h.server.Requests()
+		return all.Count("delete", "pods") == 1 && all.Count("watch", "pods") >= 2
+	})
 	if n := h.server.Requests().Count("create", "pods"); n != 1 {
 		t.Errorf("%d Pods were made while the first was ending", n)
 	}

@@ -86,11 +86,15 @@ type LostError struct{ Err error }
 
 // Error says so, with the connection's own error where it has one.
 func (e *LostError) Error() string {
-	text := "the connection broke before the command's end was known"
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
+	const text = "the connection broke before the command's end was known"
+	var same *LostError
+	switch {
+	case e.Err == nil:
+		return text
+	case errors.As(e.Err, &same):
+		return same.Error() // twice says no more than once
 	}
-	return text
+	return text + ": " + e.Err.Error()
 }
 
 // Unwrap is the connection's error, nil if it ended without one.
