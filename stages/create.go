@@ -39,7 +39,7 @@ func (d *Driver) create(ctx context.Context, plan pod.Objects) (*corev1.Pod, err
 	})
 	if err != nil {
 		d.dropSecrets(ctx, made, plan.Secrets)
-		return nil, d.createFailure(err)
+		return nil, d.createFailure(withBounded(err, &plan.Pod.Spec))
 	}
 	for _, secret := range plan.Secrets {
 		if err := made.OwnSecret(ctx, secret.Namespace, secret.Name, created); err != nil {

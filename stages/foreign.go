@@ -43,8 +43,8 @@ func (d *Driver) foreignFailure(ctx context.Context, created *corev1.Pod, c crew
 	if slices.Contains(c.patched, p.Container) {
 		whose, seen = "the operator's pod_spec has added it", failure.ByPodSpec
 	}
-	return failure.New(failure.ForeignContainer, "the Pod does not run because of container %s with image %s, which is not the job's (%s)%s: %s",
-		p.Container, p.Image, whose, lasted, p.Words()).Seen(seen, "")
+	return failure.New(failure.ForeignContainer, "the Pod does not run because of container %s%s, which is not the job's (%s)%s%s",
+		p.Container, withImage(p.Image), whose, lasted, because(p.Words())).Seen(seen, "")
 }
 
 // foreignWords shows the last lines of such a container.

@@ -144,6 +144,9 @@ func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, c crew, 
 	n.noteBoot(ctx, running, timing.Node)
 	from := d.clock.Now()
 	err = d.setup(ctx, running)
+	if err == nil {
+		d.awaitSources(ctx, running, from)
+	}
 	d.noteReach(from)
 	if err != nil {
 		return err

@@ -62,7 +62,7 @@ func policyName(policy string) string {
 func (d *Driver) pullFailure(ctx context.Context, e *pods.ContainerError) *failure.Failure {
 	p := e.Problem
 	var cause failure.Cause
-	what := "container " + p.Container + " with image " + p.Image
+	what := "container " + p.Container + withImage(p.Image)
 	switch p.Kind {
 	case pods.ImageMissing:
 		cause, what = failure.ImagePull, what+": the registry does not have the image"
@@ -75,6 +75,10 @@ func (d *Driver) pullFailure(ctx context.Context, e *pods.ContainerError) *failu
 	case pods.ImagePlatform:
 		cause, what = failure.ImagePlatform, what+": the image is for other machines than "+d.nodeWords(ctx, e.Node)
 	case pods.RegistryDown:
+		if p.Unresolved() {
+			cause, what = failure.RegistryDown, what+": the node cannot resolve the name of the registry"+lasted(e.After)
+			break
+		}
 		cause, what = failure.RegistryDown, what+": the registry does not answer or fails"+lasted(e.After)
 	case pods.RegistryLimit:
 		cause, what = failure.RegistryLimit, what+": the registry allows no more pulls"+lasted(e.After)
@@ -105,7 +109,7 @@ func endedEarly(p pods.Problem) *failure.Failure {
 	if p.Container == string(job.Helper) {
 		cause = failure.HelperUnusable
 	}
-	return failure.New(cause, "container %s with image %s ended before anything ran in it, with exit code %d: %s", p.Container, p.Image, p.Code, p.Words())
+	return failure.New(cause, "container %s%s ended before anything ran in it, with exit code %d%s", p.Container, withImage(p.Image), p.Code, because(p.Words()))
 }
 
 func lasted(d time.Duration) string {

@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -109,6 +110,7 @@ func (d *Driver) withNode(ctx context.Context, ref pods.Ref, node func() string)
 	watched, cancel := context.WithCancelCause(ctx)
 	crash.Go(watched, func() {
 		watch := nodeWatch{clock: d.clock, limit: d.settings.Run.NodeLost.Value()}
+		sandbox := &sandboxWatch{driver: d}
 		for {
 			select {
 			case <-watched.Done():
@@ -120,7 +122,7 @@ func (d *Driver) withNode(ctx context.Context, ref pods.Ref, node func() string)
 				continue
 			}
 			limited, done := context.WithTimeout(watched, lookBudget)
-			err := d.lookAtNode(limited, ref, name, &watch)
+			err := cmp.Or(d.lookAtNode(limited, ref, name, &watch), sandbox.look(limited, ref, name))
 			done()
 			if err != nil {
 				cancel(err)

@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -125,9 +126,9 @@ func (d *Driver) endOf(over pods.Problem) string {
 	case pods.OutOfMemory:
 		return "it used more memory than its limit, which service_memory_limit sets and, where the operator allows it, the service's variable KUBERNETES_SERVICE_MEMORY_LIMIT"
 	case pods.NotStartable:
-		return fmt.Sprintf("it could not be started: %s", over.Message)
+		return "it could not be started" + because(over.Message)
 	}
-	return fmt.Sprintf("%s, exit code %d", over.Reason, over.Code)
+	return fmt.Sprintf("%s, exit code %d", cmp.Or(over.Reason, "it ended"), over.Code)
 }
 
 // lastWords gives the last lines of a service's log, and shows them. Where the

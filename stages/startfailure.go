@@ -135,7 +135,7 @@ func containerFailure(p pods.Problem) *failure.Failure {
 	}[p.Kind]
 	switch {
 	case cause == "":
-		return failure.New(failure.PodLost, "container %s ended by itself: %s", p.Container, p.Words())
+		return failure.New(failure.PodLost, "container %s ended by itself%s", p.Container, because(p.Words()))
 	case p.Kind == pods.NotStartable && pods.Lacking(p.Message):
 		cause = failure.ClusterLacks
 	case p.Container == string(job.Helper) && p.Kind != pods.OutOfMemory:
@@ -143,12 +143,12 @@ func containerFailure(p pods.Problem) *failure.Failure {
 	case p.Container != string(job.Build) && p.Kind == pods.NotStartable:
 		cause = failure.ServiceUnusable
 	}
-	why := ""
+	why := because(p.Words())
 	switch p.Kind {
 	case pods.ImagePlatform:
-		why = "the image is for other machines than the node: "
+		why = ": the image is for other machines than the node" + why
 	case pods.OutOfMemory:
-		why = "its memory was used up: "
+		why = ": its memory was used up" + why
 	}
-	return failure.New(cause, "container %s with image %s: %s%s", p.Container, p.Image, why, p.Words())
+	return failure.New(cause, "container %s%s%s", p.Container, withImage(p.Image), why)
 }

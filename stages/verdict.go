@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path"
@@ -38,13 +39,13 @@ func (d *Driver) verdict(container string, s agent.Status) error {
 		f.ExitCode = exitKilled
 		return d.outOfMemory(container, f)
 	case s.Trouble == agent.TroubleNoShell, s.Trouble == agent.TroubleStart:
-		return failure.New(failure.ImageUnusable, "the script could not be started in container %s: %s", container, s.Detail)
+		return failure.New(failure.ImageUnusable, "the script could not be started in container %s%s", container, because(s.Detail))
 	case s.Trouble == agent.TroubleNoRoom:
-		return failure.New(failure.DiskFull, "the script in container %s did not begin, the disk has no room for it: %s", container, s.Detail)
+		return failure.New(failure.DiskFull, "the script in container %s did not begin, the disk has no room for it%s", container, because(s.Detail))
 	case s.Trouble == agent.TroubleDisk:
-		return failure.New(failure.DiskFull, "the output of the script in container %s could not be kept, so it was ended: %s", container, s.Detail)
+		return failure.New(failure.DiskFull, "the output of the script in container %s could not be kept, so it was ended%s", container, because(s.Detail))
 	case s.Trouble != agent.TroubleNone:
-		return failure.New(failure.StageLost, "the stage in container %s: %s", container, s.Detail)
+		return failure.New(failure.StageLost, "the stage in container %s: %s", container, cmp.Or(s.Detail, "it has ended without a word"))
 	case s.Signal != 0:
 		return failure.Signal(s.Signal)
 	case s.Exit != 0:
@@ -174,9 +175,18 @@ func containerRuns(found *corev1.Pod, container string) bool {
 	return false
 }
 
+// because is the reason behind a message, "" where nothing is known of it.
 func because(detail string) string {
-	if detail == "" {
+	if detail = strings.TrimSpace(detail); detail == "" {
 		return ""
 	}
 	return ": " + detail
+}
+
+// withImage names a container's image, which a status may be without.
+func withImage(image string) string {
+	if image == "" {
+		return ""
+	}
+	return " with image " + image
 }

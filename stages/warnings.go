@@ -19,7 +19,7 @@ const mostWarnings = 10
 // repeats says whether a warning says again what the wait or the error says.
 func repeats(e events.Event) bool {
 	switch e.Reason {
-	case "FailedScheduling", "BackOff", "NodeNotReady":
+	case "FailedScheduling", "BackOff", "NodeNotReady", "InspectFailed":
 		return true
 	}
 	return strings.HasPrefix(e.Message, "Error: ") || strings.HasPrefix(e.Message, "Failed to pull image ")

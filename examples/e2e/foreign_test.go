@@ -32,8 +32,8 @@ func adds(t *testing.T, j *job.Job, expression string) {
 			Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
 		}}}},
 		MatchConditions: []admissionv1.MatchCondition{{Name: "job", Expression: fmt.Sprintf(`has(object.metadata.labels) && %q in object.metadata.labels && object.metadata.labels[%q] == "%d"`, label, label, j.ID)}},
-		Mutations: []admissionv1.Mutation{{PatchType: admissionv1.PatchTypeApplyConfiguration,
-			ApplyConfiguration: &admissionv1.ApplyConfiguration{Expression: expression}}},
+		Mutations: []admissionv1.Mutation{{PatchType: admissionv1.PatchTypeJSONPatch,
+			JSONPatch: &admissionv1.JSONPatch{Expression: expression}}},
 		FailurePolicy: &fail, ReinvocationPolicy: once,
 	}}
 	if _, err := client.MutatingAdmissionPolicies().Create(ctx, policy, metav1.CreateOptions{}); err != nil {
@@ -53,6 +53,9 @@ func adds(t *testing.T, j *job.Job, expression string) {
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "build", Image: bed.Image("busybox")}}}}
 	if err := testbed.Until(ctx, "the policy to be heeded", time.Minute, func(ctx context.Context) (bool, error) {
 		made, err := admin(t).Pods(testbed.Namespace).Create(ctx, sample, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil {
+			t.Logf("the policy: %v", err)
+		}
 		return err == nil && len(made.Spec.InitContainers)+len(made.Spec.Containers) > 1, err
 	}); err != nil {
 		t.Fatal(err)
@@ -63,7 +66,10 @@ func adds(t *testing.T, j *job.Job, expression string) {
 // rules for restarts count, and what fails for good is a system failure that names
 // the container and shows its words.
 func TestContainersOfOthersOnACluster(t *testing.T) {
-	const init = `Object{spec: Object.spec{initContainers: [Object.spec.initContainers{name: "licence", image: %q, command: ["sh", "-c", %q]%s}]}}`
+	const (
+		init    = `[JSONPatch{op: "add", path: "/spec/initContainers", value: [Object.spec.initContainers{name: "licence", image: %q, command: ["sh", "-c", %q]%s}]}]`
+		sidecar = `[JSONPatch{op: "add", path: "/spec/containers/-", value: Object.spec.containers{name: "mesh", image: %q%s}}]`
+	)
 	const whose = ", which is not the job's (a webhook or a policy of the cluster has added it)"
 	for _, c := range []struct {
 		name, expression string
@@ -72,10 +78,10 @@ func TestContainersOfOthersOnACluster(t *testing.T) {
 	}{
 		{"an init container that says why and ends", fmt.Sprintf(init, bed.Image("busybox"), "echo no licence left; exit 1", ""),
 			[]string{"What container licence said last:", "no licence left", "container licence with image " + bed.Image("busybox") + whose}, ""},
-		{"a sidecar without an image", fmt.Sprintf(`Object{spec: Object.spec{containers: [Object.spec.containers{name: "mesh", image: %q}]}}`, bed.Image("nosuch")),
+		{"a sidecar without an image", fmt.Sprintf(sidecar, bed.Image("nosuch"), ""),
 			[]string{"because of container mesh with image " + bed.Image("nosuch") + whose, "The operator has to find whose it is"}, ""},
-		{"a native sidecar that needs two tries", fmt.Sprintf(init, bed.Image("busybox"), `[ -e /dev/shm/tried ] && exec sleep 600; touch /dev/shm/tried; exit 1`, `, restartPolicy: "Always"`), nil, "done"},
-		{"a sidecar that ends", fmt.Sprintf(`Object{spec: Object.spec{containers: [Object.spec.containers{name: "mesh", image: %q, command: ["false"]}]}}`, bed.Image("busybox")), nil, "done"},
+		{"a native sidecar that needs two tries", fmt.Sprintf(init, bed.Image("busybox"), `[ -e /builds/tried ] && exec sleep 600; touch /builds/tried; exit 1`, `, restartPolicy: "Always", volumeMounts: [Object.spec.initContainers.volumeMounts{name: "repo", mountPath: "/builds"}]`), nil, "done"},
+		{"a sidecar that ends", fmt.Sprintf(sidecar, bed.Image("busybox"), `, command: ["false"]`), nil, "done"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := testbed.WithoutSources(bed.Job("sleep 3", "echo done"))

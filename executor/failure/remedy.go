@@ -118,6 +118,8 @@ func waitRemedies() []Remedy {
 			Text: "No node has as much free as the message says is lacking. Ask for less, or have the operator allow larger nodes or raise wait.node."},
 		{Causes: causes(NoNode), When: "the nodes that are there are of another kind", words: `didn't match pod's node affinity|untolerated taint|didn't match Pod's node selector`,
 			Text: "The nodes that are there are not of the kind that the Pod asks for. Correct the node selector, affinity or tolerations, which the [kubernetes] section and, where the operator allows it, the job's variables set."},
+		{Causes: causes(ImageStalled), When: "it is the sandbox image of the node", words: `sandbox image`,
+			Text: "The sandbox image (pause) is the nodes' own: the operator has to see to it that they have it or can pull it. The operator can raise wait.registry; the job's images are not at fault."},
 		{Causes: causes(StartTimeout), When: "the sandbox of the Pod cannot be made", words: `FailedCreatePodSandBox`,
 			Text: "The node cannot make the Pod's sandbox: its network plugin or its sandbox image (pause) is not there. The operator has to see to the nodes; the job's image is not at fault."},
 		{Causes: causes(StartTimeout), When: "a volume cannot be mounted", words: `FailedMount|FailedAttachVolume|FailedMapVolume`,

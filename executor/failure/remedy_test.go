@@ -55,6 +55,7 @@ func TestEveryRemedyHasItsMessage(t *testing.T) {
 		{cause: failure.NoNode, text: "Unschedulable: 0/1 nodes are available: 1 node(s) had untolerated taint(s).", want: "not of the kind", not: "all its nodes are busy"},
 		{cause: failure.NoNode, text: "no node for the job: the Pod was still waiting for a node after 15 min", want: "did not boot a node"},
 		{cause: failure.StartTimeout, text: `FailedCreatePodSandBox: Failed to create pod sandbox: rpc error: code = Unknown desc = failed to get sandbox image "registry.k8s.io/pause:3.10": 429 Too Many Requests`, want: "sandbox image (pause)", not: "wait.start"},
+		{cause: failure.ImageStalled, text: "node n1 cannot pull the sandbox image of the job's Pod, for 45 s: 429 Too Many Requests", want: "the nodes' own", not: "Retry the job"},
 		{cause: failure.StartTimeout, text: `FailedMount: MountVolume.SetUp failed for volume "cache": mount failed: exit status 32`, want: "A volume of the Pod cannot be mounted"},
 		{cause: failure.StartTimeout, text: "the job's Pod on node n1: the Pod was still starting after 10 min", want: "wait.start"},
 		{cause: failure.ServiceSilent, text: "service redis (image redis:7) has ended and does not answer at port 6379: Error, exit code 1", signs: seen(failure.ServiceEnded), want: "has to stay up", not: "wait.services"},

@@ -62,13 +62,13 @@ var released = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+`)
 // (helpers/container/helperimage/linux_info.go). The error is a
 // *failure.Failure.
 func (p Plan) HelperImage() (string, error) {
+	if system := p.nodeSelector()[corev1.LabelOSStable]; system != "" && system != "linux" {
+		return "", failure.New(failure.Settings, "the node selector asks for %s=%s, and job Pods need Linux", corev1.LabelOSStable, system)
+	}
 	if p.Settings.HelperImage != "" {
 		return p.expand(p.Settings.HelperImage), nil
 	}
 	selector := p.nodeSelector()
-	if system := selector[corev1.LabelOSStable]; system != "" && system != "linux" {
-		return "", failure.New(failure.Settings, "the node selector asks for %s=%s, and job Pods need Linux", corev1.LabelOSStable, system)
-	}
 	arch := selector[corev1.LabelArchStable]
 	switch {
 	case arch != "":

@@ -131,6 +131,9 @@ func TestHelperImage(t *testing.T) {
 	wantCause(t, func(p *pod.Plan) {
 		p.Settings.HelperImage, p.Settings.NodeSelector = "", map[string]string{"kubernetes.io/os": "windows"}
 	}, failure.Settings, "windows", "Linux")
+	wantCause(t, func(p *pod.Plan) {
+		p.Settings.HelperImage, p.Settings.NodeSelector = "helper:1", map[string]string{"kubernetes.io/os": "windows"}
+	}, failure.Settings, "windows", "Linux")
 }
 
 func TestAllowedImages(t *testing.T) {

@@ -204,6 +204,7 @@ const sharedVariables = "services.job"
 // services adds the services' containers, the names by which the job reaches
 // them, and the Secrets with their variables.
 func (b *builder) services() error {
+	b.Notes = append(b.Notes, b.nameless()...)
 	services, err := b.JobServices()
 	if err != nil || len(services) == 0 {
 		return err

@@ -115,6 +115,22 @@ func (s *Server) Pods() []corev1.Pod {
 // SetNode stores a node that is ready or not, from now on.
 func (s *Server) SetNode(name string, ready bool) { s.SetNodeSince(name, ready, time.Now()) }
 
+// Joined has a node have joined at a time. Until then it is as old as can be.
+func (s *Server) Joined(name string, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, n := range s.store.nodes {
+		if n.Name == name {
+			// Whoever has the old one may be writing it.
+			joined := n.DeepCopy()
+			joined.CreationTimestamp = metav1.NewTime(at.Truncate(time.Second))
+			joined.ResourceVersion = s.store.next()
+			s.store.nodes[i] = joined
+		}
+	}
+	s.touch()
+}
+
 // SetNodeSince stores a node that has been ready or not since a time.
 func (s *Server) SetNodeSince(name string, ready bool, since time.Time) {
 	node := &corev1.Node{

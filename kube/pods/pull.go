@@ -98,7 +98,24 @@ func pullReason(reason, message string) (string, string) {
 			text = strings.ReplaceAll(text, name+": ", "")
 		}
 	}
-	return reason, text
+	return reason, localPort().ReplaceAllString(text, "$1->")
+}
+
+// localPort is the node's own end of a connection, whose port is another one each
+// time: the same trouble has to have the same words.
+func localPort() *regexp.Regexp {
+	return regexp.MustCompile(`((?:\d{1,3}\.){3}\d{1,3}|\[[0-9a-fA-F:]+\]):\d+->`)
+}
+
+// Unresolved reports whether the words of a failed pull are about the registry's
+// name: then no registry was asked.
+func (p Problem) Unresolved() bool {
+	return p.Kind == RegistryDown && unresolved().MatchString(p.Message)
+}
+
+// unresolved are the words of Go's resolver.
+func unresolved() *regexp.Regexp {
+	return regexp.MustCompile(`lookup \S+( on \S+)?: |no such host|server misbehaving`)
 }
 
 // MayPullOtherwise says whether the problem is that an image is not there, so

@@ -10,7 +10,10 @@ func TestPullReason(t *testing.T) {
 		`rpc error: code = NotFound desc = failed to pull and unpack image "` + image + `": failed to resolve reference "` + image + `": ` + image + `: not found`:                                                                                                                            "ErrImagePull: not found",
 		`failed to resolve image: Head "http://10.0.0.1:5000/v2/": dial tcp 10.0.0.1:5000: connect: connection refused`:                                                                                                                                                                       `ErrImagePull: failed to resolve image: Head "http://10.0.0.1:5000/v2/": dial tcp 10.0.0.1:5000: connect: connection refused`,
 		`rpc error: code = Unknown desc = failed to pull and unpack image "docker.io/library/x:1": failed to resolve reference "docker.io/library/x:1": pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed`: "ErrImagePull: pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed",
-		"no match for platform in manifest: not found": "ErrImagePull: no match for platform in manifest: not found",
+		// Whichever port the node asks from.
+		`failed to resolve image: Head "https://r.example/v2/": dial tcp: lookup r.example: read udp 10.202.0.2:34537->10.202.0.1:53: i/o timeout`: `ErrImagePull: failed to resolve image: Head "https://r.example/v2/": dial tcp: lookup r.example: read udp 10.202.0.2->10.202.0.1:53: i/o timeout`,
+		`read tcp [fd00::2]:40001->[fd00::1]:443: connection reset by peer`:                                                                        "ErrImagePull: read tcp [fd00::2]->[fd00::1]:443: connection reset by peer",
+		"no match for platform in manifest: not found":                                                                                             "ErrImagePull: no match for platform in manifest: not found",
 		"": "ErrImagePull",
 	} {
 		tried := Problem{Reason: "ErrImagePull", Message: message}
