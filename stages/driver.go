@@ -132,9 +132,15 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 }
 
 // requestFailure is the failure of a request to the cluster.
-func (d *Driver) requestFailure(err error) error { return requestFailure(d.cluster, err) }
+func (d *Driver) requestFailure(err error) error {
+	f := requestFailure(d.cluster, err)
+	if d.settings.Cluster.DiscoverCluster != "" {
+		f.Seen(failure.Discovered, "")
+	}
+	return f
+}
 
-func requestFailure(c *cluster.Client, err error) error {
+func requestFailure(c *cluster.Client, err error) *failure.Failure {
 	cause := failure.Internal
 	switch {
 	case cluster.Denied(err):

@@ -97,12 +97,12 @@ func (d *Driver) plan(host Host) (pod.Plan, error) {
 }
 
 // start waits until the Pod runs and can be reached, and readies it.
-func (d *Driver) start(parent context.Context, created *corev1.Pod, pull func(container string) time.Duration) error {
+func (d *Driver) start(parent context.Context, created *corev1.Pod, c crew, pull func(container string) time.Duration) error {
 	n := d.narrator(created)
 	ctx, cancel := d.withNode(parent, pods.RefTo(created), n.nodeName)
 	defer cancel(errNodeWatched)
 	n.logs = d.startLogs(ctx, pods.RefTo(created))
-	err := d.startWatched(ctx, created, pull, n)
+	err := d.startWatched(ctx, created, c, pull, n)
 	d.endLogs(parent, n.logs)
 	var lost *failure.Failure
 	if errors.As(context.Cause(ctx), &lost) {
@@ -131,12 +131,12 @@ func (d *Driver) endLogs(ctx context.Context, logs *containerLogs) {
 	logs.end(ctx)
 }
 
-func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull func(container string) time.Duration, n *narrator) error {
+func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, c crew, pull func(container string) time.Duration, n *narrator) error {
 	budgets := pods.Budgets{Node: d.settings.Wait.Node.Value(), Start: d.settings.Wait.Start.Value(), Pull: pull}
-	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, n, stageContainers()...)
+	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, n, pods.Roles{Needed: stageContainers(), Made: c.made})
 	d.noteWaits(created, timing, err)
 	if err != nil {
-		return d.awaitFailure(ctx, created, err)
+		return d.awaitFailure(ctx, created, c, err)
 	}
 	n.node.Store(&running.Spec.NodeName)
 	d.noteNode(running.Spec.NodeName)

@@ -42,7 +42,7 @@ func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
 			return err
 		}
 		noted := note.write(pods.RefTo(created), false)
-		err = d.start(ctx, created, d.pullBudget(plan, objects.Pulls))
+		err = d.start(ctx, created, containersOf(objects), d.pullBudget(plan, objects.Pulls))
 		if err == nil && noted == nil {
 			noted = note.write(pods.RefTo(created), true)
 		}

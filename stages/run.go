@@ -110,7 +110,11 @@ func (d *Driver) podByLabel(ctx context.Context) (pods.Ref, error) {
 			return pods.RefTo(&list[i]), nil
 		}
 	}
-	return pods.Ref{}, failure.New(failure.PodLost, "job %d has no Pod in namespace %s", d.job.ID, d.settings.Kubernetes.Namespace)
+	f := failure.New(failure.PodLost, "job %d has no Pod in namespace %s", d.job.ID, d.settings.Kubernetes.Namespace)
+	if d.hint == "" && d.variables.ExitCodeFile() == "" {
+		f.Seen(failure.NotPrepared, "") // by hand, and no config ran before
+	}
+	return pods.Ref{}, f
 }
 
 // longestStage is how much of a stage's name its folder in the Pod shows.

@@ -54,12 +54,16 @@ func mentionsPolicy(message string) bool {
 }
 
 // awaitFailure says why the Pod does not run.
-func (d *Driver) awaitFailure(ctx context.Context, created *corev1.Pod, err error) error {
+func (d *Driver) awaitFailure(ctx context.Context, created *corev1.Pod, c crew, err error) error {
 	var timeout *pods.PhaseTimeoutError
 	var container *pods.ContainerError
 	var failed *pods.FailedError
 	var gone *pods.GoneError
 	switch {
+	case errors.As(err, &container) && container.Problem.Foreign:
+		return d.foreignFailure(ctx, created, c, container.Problem, lasted(container.After))
+	case errors.As(err, &timeout) && timeout.State.Phase == pods.Starting && timeout.State.Foreigner() != nil:
+		return d.foreignFailure(ctx, created, c, *timeout.State.Foreigner(), lasted(timeout.After))
 	case errors.As(err, &timeout):
 		return d.timeoutFailure(ctx, created, timeout)
 	case errors.As(err, &container):
@@ -123,7 +127,7 @@ func inVain(e *pods.PhaseTimeoutError) string {
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // containerFailure is the failure that a container's problem means.
-func containerFailure(p pods.Problem) error {
+func containerFailure(p pods.Problem) *failure.Failure {
 	cause := map[pods.Kind]failure.Cause{
 		pods.NotStartable:  failure.ImageUnusable,
 		pods.ImagePlatform: failure.ImagePlatform,
@@ -131,7 +135,7 @@ func containerFailure(p pods.Problem) error {
 	}[p.Kind]
 	switch {
 	case cause == "":
-		return failure.New(failure.PodLost, "container %s ended by itself: %s: %s", p.Container, p.Reason, p.Message)
+		return failure.New(failure.PodLost, "container %s ended by itself: %s", p.Container, p.Words())
 	case p.Kind == pods.NotStartable && pods.Lacking(p.Message):
 		cause = failure.ClusterLacks
 	case p.Container == string(job.Helper) && p.Kind != pods.OutOfMemory:
@@ -146,9 +150,5 @@ func containerFailure(p pods.Problem) error {
 	case pods.OutOfMemory:
 		why = "its memory was used up: "
 	}
-	f := failure.New(cause, "container %s with image %s: %s%s: %s", p.Container, p.Image, why, p.Reason, p.Message)
-	if p.Kind == pods.OutOfMemory {
-		f.ExitCode = exitKilled
-	}
-	return f
+	return failure.New(cause, "container %s with image %s: %s%s", p.Container, p.Image, why, p.Words())
 }

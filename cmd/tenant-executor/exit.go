@@ -61,12 +61,20 @@ func run(ctx context.Context, p process) int {
 		return quiet.code
 	}
 	f := failure.Of(err)
+	if a.byHand || env.ExitCodeFile() == "" {
+		f.Seen(failure.ByHand, "")
+	}
 	if a.byHand && f.Cause == failure.ScriptFailed {
 		a.voice.Info("%s", f.Message)
 		return f.ExitCode
 	}
 	var untold error
-	if f.Class() == failure.Build && f.ExitCode != 0 && env.ExitCodeFile() != "" {
+	// Without the file the runner takes the driver's own code for the script's, and
+	// "allow_failure: exit_codes: [1]" would let pass a job that never ran. 0, where
+	// no script ended, is no exit code for GitLab: the runner leaves it out
+	// (executors/custom/command/command.go, parseBuildFailure; common/network.go,
+	// UpdateJobRequest).
+	if f.Class() == failure.Build && env.ExitCodeFile() != "" {
 		untold = os.WriteFile(env.ExitCodeFile(), []byte(strconv.Itoa(f.ExitCode)+"\n"), 0o600)
 	}
 	lastWords(func() {

@@ -270,6 +270,23 @@ func (h *harness) startRun(stage, script string) *running {
 	return h.start("run", h.write("script", script), stage)
 }
 
+// noScript is what the driver leaves for the runner where the job has failed and no
+// script has ended: GitLab hears of no exit code then.
+const noScript = "0\n"
+
+// expectNoScript looks at the exit code that the runner is handed by a stage in which
+// no script ended: "no code" with a build failure, nothing with a system failure.
+func (h *harness) expectNoScript(driver int) {
+	h.t.Helper()
+	want := ""
+	if driver == buildCode {
+		want = noScript
+	}
+	if got := h.exitCodeFile(); got != want {
+		h.t.Errorf("the runner was handed %q, want %q: no script has ended", got, want)
+	}
+}
+
 // exitCodeFile is what the driver has left for the runner, "" if nothing.
 func (h *harness) exitCodeFile() string {
 	h.t.Helper()

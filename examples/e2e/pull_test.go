@@ -35,8 +35,8 @@ func imagesConfig(t *testing.T, kubernetes string) string {
 // wantBuildFailureOnce also means that no node was booted in vain twice.
 func wantBuildFailureOnce(t *testing.T, out testbed.Outcome, says ...string) {
 	t.Helper()
-	if out.Status != runner.Failed || out.FailureReason != "script_failure" || out.Attempts != 1 {
-		t.Errorf("ended with %s, %s after %d attempts; want one build failure", out.Status, out.FailureReason, out.Attempts)
+	if out.Status != runner.Failed || out.FailureReason != "script_failure" || out.Attempts != 1 || out.ExitCode != 0 {
+		t.Errorf("ended with %s, %s, exit code %d after %d attempts; want one build failure without the exit code of a script", out.Status, out.FailureReason, out.ExitCode, out.Attempts)
 	}
 	wantLog(t, out, says...)
 }
