@@ -7,7 +7,8 @@
 # The first run compiles Kubernetes, which takes some minutes; it is cached.
 
 GO         ?= go
-GOFLAGS    += -trimpath
+# For every program that is called here: builds with other flags share nothing.
+export GOFLAGS += -trimpath
 # The Go release of go.mod, whichever is installed: a release comes out byte for
 # byte the same only by the same compiler, and the standard library is in it too.
 export GOTOOLCHAIN := $(shell sed -n 's/^toolchain //p' go.mod)

@@ -86,6 +86,11 @@ func TestWaitSplit(t *testing.T) {
 		{"two at the same time for one node, and the last of them gets it", one, []look{{0, waitScene{pods(scenePod("a", "", -3)), nil}}},
 			waitScene{[]corev1.Pod{scenePod("a", "", -3)}, []corev1.Node{sceneNode("n1", 30, 31)}}, "n1", 32,
 			WaitSplit{Booted: true, Boot: 32 * time.Second, Exact: true}},
+		{"three at the same time for two nodes, and the last gets the second", Gateway{Ceiling: 2}, []look{
+			{0, waitScene{pods(scenePod("a", "", 0), scenePod("b", "", 0)), nil}},
+			{4, waitScene{pods(scenePod("a", "n1", 0), scenePod("b", "", 0)), []corev1.Node{sceneNode("n1", 3, 3), sceneNode("n2", 4, 3)}}},
+		}, waitScene{[]corev1.Pod{scenePod("a", "n1", 0), scenePod("b", "", 0)}, []corev1.Node{sceneNode("n1", 3, 3), sceneNode("n2", 4, 5)}}, "n2", 5,
+			WaitSplit{Booted: true, Boot: 5 * time.Second, Exact: true}},
 		{"a little too far apart for that", ten, []look{{0, waitScene{pods(scenePod("a", "", -4)), nil}}},
 			waitScene{[]corev1.Pod{scenePod("a", "", -4)}, []corev1.Node{sceneNode("n1", 30, 31)}}, "n1", 32,
 			WaitSplit{Booted: true, Boot: 32 * time.Second}},
