@@ -14,7 +14,6 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
-	"github.com/socialweb-computer/tenant-executor/kube/capacity"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -97,12 +96,12 @@ func (d *Driver) plan(host Host) (pod.Plan, error) {
 }
 
 // start waits until the Pod runs and can be reached, and readies it.
-func (d *Driver) start(parent context.Context, created *corev1.Pod, pull func(container string) time.Duration) error {
+func (d *Driver) start(parent context.Context, created *corev1.Pod, e *entrance, pull func(container string) time.Duration) error {
 	ctx, cancel := d.withNode(parent, pods.RefTo(created))
 	defer cancel(errNodeWatched)
-	n := d.narrator(created)
+	n := d.narrator(created, cancel)
 	n.logs = d.startLogs(ctx, pods.RefTo(created))
-	err := d.startWatched(ctx, created, pull, n)
+	err := d.startWatched(ctx, created, e, pull, n)
 	d.endLogs(parent, n.logs)
 	var lost *failure.Failure
 	if errors.As(context.Cause(ctx), &lost) {
@@ -131,12 +130,16 @@ func (d *Driver) endLogs(ctx context.Context, logs *containerLogs) {
 	logs.end(ctx)
 }
 
-func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull func(container string) time.Duration, n *narrator) error {
-	budgets := pods.Budgets{Node: d.settings.Wait.Node.Value(), Start: d.settings.Wait.Start.Value(), Pull: pull}
+func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, e *entrance, pull func(container string) time.Duration, n *narrator) error {
+	budgets := pods.Budgets{Node: e.rest(), Start: d.settings.Wait.Start.Value(), Pull: pull}
 	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, n, stageContainers()...)
 	d.noteWaits(created, timing, err)
 	if err != nil {
-		return d.awaitFailure(ctx, created, err)
+		var late *pods.PhaseTimeoutError
+		if errors.As(err, &late) && late.State.Phase == pods.Unscheduled {
+			late.After += e.waited
+		}
+		return d.awaitFailure(ctx, created, n.wait, err)
 	}
 	d.noteNode(running.Spec.NodeName)
 	d.noteBoot(ctx, running, timing.Node)
@@ -149,9 +152,8 @@ func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, pull fun
 	if err := d.tellUser(ctx, pods.RefTo(running)); err != nil {
 		return err
 	}
-	d.log.Info("Pod %s runs on node %s (waited %s for the node, %s for the start, %s until it was reached)",
-		running.Name, running.Spec.NodeName,
-		joblog.Duration(timing.Node), joblog.Duration(timing.Start), joblog.Duration(d.clock.Now().Sub(from)))
+	d.log.Info("Pod %s runs on node %s (node %s, start %s, exec %s)", running.Name, running.Spec.NodeName,
+		joblog.Short(e.waited+timing.Node), joblog.Short(timing.Start), joblog.Short(d.clock.Now().Sub(from)))
 	if err := d.countServices(ctx, running); err != nil {
 		return err
 	}
@@ -178,14 +180,6 @@ func (d *Driver) noteBoot(ctx context.Context, running *corev1.Pod, waited time.
 		d.history.Add(waited)
 		d.history.AddSize(d.clock.Now(), health.Allocatable)
 	}
-}
-
-func (d *Driver) narrator(created *corev1.Pod) *narrator {
-	return &narrator{driver: d, self: created.UID, warnings: d.podWarnings(pods.RefTo(created)), gateway: capacity.Gateway{
-		Ceiling:     d.settings.Tenant.Ceiling,
-		PodsPerNode: d.settings.Tenant.PodsPerNode,
-		Boots:       d.history.Boots(),
-	}}
 }
 
 // abandon deletes the Pods of an interrupted prepare.

@@ -26,11 +26,12 @@ func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
 		if err != nil {
 			return err
 		}
-		created, err := d.create(ctx, objects)
+		e := d.entrance(objects.Pod.Namespace)
+		created, err := d.create(ctx, objects, e)
 		if err != nil {
 			return err
 		}
-		err = d.start(ctx, created, d.pullBudget(plan, objects.Pulls))
+		err = d.start(ctx, created, e, d.pullBudget(plan, objects.Pulls))
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
@@ -40,7 +41,7 @@ func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
 				return err
 			}
 			lost++
-			d.log.Info("%s. Nothing has run yet, so the Pod is made anew.", strings.TrimSuffix(f.Error(), "."))
+			d.log.Info("%s. Nothing has run yet; recreating the Pod.", strings.TrimSuffix(f.Error(), "."))
 		}
 		d.noteRemake()
 		if _, err := d.remove(ctx, created); err != nil {

@@ -14,14 +14,24 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/admission"
 	"github.com/socialweb-computer/tenant-executor/kube/events"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
 // createFailure says why the cluster did not take the Pod.
-func (d *Driver) createFailure(err error) error {
+func (d *Driver) createFailure(err error, plan pod.Objects) error {
+	if f := d.refused(err, plan.Pod.Namespace); f != nil {
+		return f
+	}
 	var status apierrors.APIStatus
+	containers, limited := admission.OutOfRange(err, &plan.Pod.Spec)
 	switch {
+	case limited && len(containers) > 0:
+		return failure.Wrap(failure.PodRefused, err, "a LimitRange of namespace %s refuses the job's Pod for container %s", plan.Pod.Namespace, strings.Join(containers, ", "))
+	case limited:
+		return failure.Wrap(failure.PodRefused, err, "a LimitRange of namespace %s refuses the job's Pod", plan.Pod.Namespace)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
 	case apierrors.IsNotFound(err) && d.choseNamespace():
@@ -52,15 +62,16 @@ func mentionsPolicy(message string) bool {
 	return byAdmission.MatchString(message) && !strings.Contains(message, "is being terminated")
 }
 
-// awaitFailure says why the Pod does not run.
-func (d *Driver) awaitFailure(ctx context.Context, created *corev1.Pod, err error) error {
+// awaitFailure says why the Pod does not run; wait is why it waited for a node, nil
+// where nobody knows.
+func (d *Driver) awaitFailure(ctx context.Context, created *corev1.Pod, wait *nodeWait, err error) error {
 	var timeout *pods.PhaseTimeoutError
 	var container *pods.ContainerError
 	var failed *pods.FailedError
 	var gone *pods.GoneError
 	switch {
 	case errors.As(err, &timeout):
-		return d.timeoutFailure(ctx, created, timeout)
+		return d.timeoutFailure(ctx, created, wait, timeout)
 	case errors.As(err, &container):
 		if f := d.pullFailure(ctx, container); f != nil {
 			return f
@@ -79,13 +90,15 @@ func (d *Driver) awaitFailure(ctx context.Context, created *corev1.Pod, err erro
 
 // timeoutFailure is that of a Pod which waited for too long. What would be in
 // vain the next time as well is no failure of the cluster.
-func (d *Driver) timeoutFailure(ctx context.Context, created *corev1.Pod, timeout *pods.PhaseTimeoutError) error {
+func (d *Driver) timeoutFailure(ctx context.Context, created *corev1.Pod, wait *nodeWait, timeout *pods.PhaseTimeoutError) error {
 	state := &timeout.State
 	switch {
 	case state.Phase == pods.Unscheduled && pods.Lacking(state.Detail):
 		return failure.New(failure.ClusterLacks, "the job's Pod: %s", inVain(timeout))
+	case state.Phase == pods.Unscheduled && wait != nil:
+		return wait.failure(timeout.After)
 	case state.Phase == pods.Unscheduled:
-		return failure.New(failure.NoNode, "no node for the job: %s", inVain(timeout))
+		return failure.New(failure.NoNode, "no node for the job after %s%s", joblog.Duration(timeout.After), because(state.Detail))
 	case state.Detail == "":
 		state.Detail = d.lastTrouble(ctx, created)
 	}
