@@ -19,7 +19,7 @@ DASHBOARD   = examples/grafana
 MODULES     = . $(LOCALTENANT) $(DASHBOARD)
 
 .DEFAULT_GOAL := build
-.PHONY: build agent deps demo test lint compiler browser people unit fuzz real e2e job-log bench update release release-check vulnerabilities clean
+.PHONY: build agent deps demo test lint compiler shells browser people unit fuzz real e2e job-log bench update release release-check vulnerabilities clean
 
 # The driver, the job runner and the local tenant cluster, in bin/.
 build: agent
@@ -63,6 +63,10 @@ lint: agent
 compiler:
 	@command -v $${CC:-gcc} >/dev/null || { apt-get update -q && apt-get install -qy --no-install-recommends gcc libc6-dev; }
 
+# The shells that images have; the agent's tests run scripts in each.
+shells:
+	@for shell in bash dash busybox; do command -v $$shell >/dev/null || { apt-get update -q && apt-get install -qy --no-install-recommends bash dash busybox; } || exit 1; done
+
 # A browser for the page of statistics. Without one its test is skipped.
 browser:
 	@command -v chromium >/dev/null || { apt-get update -q && apt-get install -qy --no-install-recommends chromium; } || echo "no chromium: the page of statistics is not opened"
@@ -72,7 +76,7 @@ people:
 	@for need in kubectl:kubernetes-client jq:jq; do command -v $${need%:*} >/dev/null || \
 	{ apt-get update -q && apt-get install -qy --no-install-recommends $${need#*:}; } || exit 1; done
 
-unit: agent compiler browser
+unit: agent compiler shells browser
 	$(GO) test -race ./...
 	$(GO) test -count 1 -run 'Thousand|Memory' ./cmd/tenant-executor
 	$(GO) test -C $(LOCALTENANT) -race ./...
@@ -82,7 +86,7 @@ unit: agent compiler browser
 # sides of which read what the network brings, and the job as GitLab sends it.
 # FUZZTIME=10m for a long one.
 FUZZTIME = 10s
-FUZZ_PACKAGES = ./kube/stream/agent ./executor/job
+FUZZ_PACKAGES = ./kube/stream/agent ./executor/job ./executor/joblog
 fuzz:
 	@for package in $(FUZZ_PACKAGES); do \
 	for target in $$($(GO) test -list '^Fuzz' $$package | grep ^Fuzz); do \

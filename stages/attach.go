@@ -1,7 +1,6 @@
 package stages
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +9,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
-	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
@@ -36,7 +35,7 @@ func (d *Driver) Attach(ctx context.Context, stage string, out io.Writer) error 
 	following, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go d.guard(following, cancel, ref, s.Container, nil)
-	status, err := d.follower().Run(following, s, nil)
+	status, err := d.follower(ref, s.Container).Run(following, s, nil)
 	switch {
 	case ctx.Err() != nil:
 		return failure.New(failure.Detached, "detached; the stage goes on")
@@ -84,16 +83,16 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
+// longestList is the most that a list of stages may have, in bytes; a stage takes
+// some hundred.
+const longestList = 1 << 20
+
 // listStages asks the agent in a container which stages there are.
 func (d *Driver) listStages(ctx context.Context, ref pods.Ref, container job.Container) ([]agent.Entry, error) {
-	var out, stderr bytes.Buffer
+	out, stderr := bounded.Buffer{Most: longestList}, bounded.Buffer{}
 	var code int
 	var entries []agent.Entry
-	again := func(err error) bool {
-		var lost *stream.LostError
-		return d.mayReachLater(ctx, err) || errors.As(err, &lost)
-	}
-	err := cluster.RetryIf(ctx, requestBudget, again, func(ctx context.Context) (err error) {
+	err := d.cluster.RetryIf(ctx, requestBudget, stream.MayRepeat, func(ctx context.Context) (err error) {
 		out.Reset()
 		stderr.Reset()
 		code, err = d.runner.Run(ctx, stream.Command{

@@ -1,10 +1,49 @@
 package stages
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/socialweb-computer/tenant-executor/stages/course"
 )
+
+// shortestBoot is the least wait for a node that can have been a boot.
+const shortestBoot = 2 * time.Second
+
+// noteBoot tells the wait for a node apart that is over: a queue for the nodes of
+// others is no boot, and a node that was booted for another is not this job's.
+// Only what was one whole boot is remembered as such.
+func (n *narrator) noteBoot(ctx context.Context, running *corev1.Pod, waited time.Duration) {
+	if waited < shortestBoot {
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, lookLimit)
+	defer cancel()
+	o, err := n.outlook(limited)
+	node := o.Health(running.Spec.NodeName)
+	if err != nil || !node.Exists {
+		return
+	}
+	d := n.driver
+	split := n.record.Split(o, running, waited)
+	d.course.Note(func(c *course.Course) {
+		c.Kind = course.Queued
+		if split.Booted {
+			c.Kind = course.Cold
+		}
+		c.Waits.Queue += course.SecondsOf(split.Queue)
+	})
+	if split.Exact {
+		d.history.Add(split.Boot)
+	}
+	if split.Booted {
+		d.history.AddSize(d.clock.Now(), node.Allocatable)
+	}
+}
 
 // files is where the driver keeps what the cluster cannot tell it.
 type files interface {

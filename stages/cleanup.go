@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
-	"github.com/socialweb-computer/tenant-executor/kube/capacity"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -43,6 +42,7 @@ func (d *Driver) Cleanup(ctx context.Context) error {
 		d.undoOthers(ctx)
 		return nil
 	}
+	d.podNote().remove()
 	ended, err := d.deletePods(limited)
 	if err == nil {
 		err = d.deleteNamespace(limited)
@@ -63,8 +63,9 @@ func (d *Driver) undoOthers(ctx context.Context) {
 	d.noteReaped(d.leftovers(d.host()).undo(ctx, undoneAtOnce))
 }
 
-// deletePods deletes the job's Pods. It gives one whose node is well, if there
-// is one: the node could serve the next job.
+// deletePods deletes the job's Pods, but for one that another runner's process
+// has made, which has the same job in hand. It gives one whose node is well, if
+// there is one: the node could serve the next job.
 func (d *Driver) deletePods(ctx context.Context) (ended *corev1.Pod, err error) {
 	list, err := listAcross(d.reach(), func(namespace string) ([]corev1.Pod, error) {
 		return d.pods.List(ctx, namespace, pod.Selector(d.job))
@@ -72,8 +73,12 @@ func (d *Driver) deletePods(ctx context.Context) (ended *corev1.Pod, err error) 
 	if err != nil {
 		return nil, d.requestFailure(err)
 	}
+	left := d.leftovers(d.host())
 	var failed []error
 	for i := range list {
+		if left.ofAnother(&list[i]) {
+			continue
+		}
 		well, err := d.remove(ctx, &list[i])
 		if err != nil {
 			failed = append(failed, fmt.Errorf("left behind: %w", err))
@@ -96,7 +101,7 @@ func (d *Driver) remove(ctx context.Context, found *corev1.Pod) (well bool, err 
 	ref := pods.RefTo(found)
 	if found.Spec.NodeName != "" {
 		health, err := d.nodes.Health(ctx, found.Spec.NodeName)
-		if err == nil && d.lost(health) {
+		if err == nil && health.Lost(d.clock.Now(), d.settings.Run.NodeLost.Value()) {
 			return false, d.pods.ForceDelete(ctx, ref)
 		}
 		well = err == nil && health.Ready
@@ -105,10 +110,4 @@ func (d *Driver) remove(ctx context.Context, found *corev1.Pod) (well bool, err 
 		return well, nil
 	}
 	return well, d.pods.Delete(ctx, ref, d.grace())
-}
-
-// lost says whether a node counts as lost: it is gone, or has not been ready
-// for as long as a running stage would bear.
-func (d *Driver) lost(h capacity.Health) bool {
-	return !h.Exists || !h.Ready && d.clock.Now().Sub(h.Since) >= d.settings.Run.NodeLost.Value()
 }

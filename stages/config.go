@@ -40,7 +40,7 @@ func Config(p ConfigParts, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	shared, err := pod.SharedBuilds(p.Settings.Kubernetes, p.Variables, p.Settings.Job.BuildsDir)
+	shared, err := pod.SharedBuilds(p.Settings.Kubernetes, p.Job, p.Variables, p.Settings.Job.BuildsDir)
 	if err != nil {
 		return err
 	}

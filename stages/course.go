@@ -45,7 +45,7 @@ func (d *Driver) countServices(ctx context.Context, running *corev1.Pod) error {
 	return err
 }
 
-// noteNode notes the Pod's node. It was there already, unless noteKind says
+// noteNode notes the Pod's node. It was there already, unless noteBoot says
 // otherwise; one that was freed for this job was held for it.
 func (d *Driver) noteNode(name string) {
 	d.course.Note(func(c *course.Course) {
@@ -59,15 +59,6 @@ func (d *Driver) noteNode(name string) {
 // noteTaken notes a node that was freed for this job, "" for none.
 func (d *Driver) noteTaken(node string) {
 	d.course.Note(func(c *course.Course) { c.Node, c.Kind = node, "" })
-}
-
-// noteKind notes whether the node that the Pod has waited for was booted for it.
-func (d *Driver) noteKind(cold bool) {
-	kind := course.Queued
-	if cold {
-		kind = course.Cold
-	}
-	d.course.Note(func(c *course.Course) { c.Kind = kind })
 }
 
 // noteRemake notes that the Pod is made anew.

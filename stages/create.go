@@ -51,9 +51,9 @@ func (d *Driver) create(ctx context.Context, plan pod.Objects, e *entrance) (*co
 // sweep they are left over after a while. A driver that dies in between leaves
 // them to it.
 func (d *Driver) createPod(ctx context.Context, made *objects.Client, plan pod.Objects) (*corev1.Pod, error) {
-	for _, secret := range plan.Secrets {
+	for i, secret := range plan.Secrets {
 		if err := made.CreateSecret(ctx, secret); err != nil {
-			d.dropSecrets(ctx, made, plan)
+			d.dropSecrets(ctx, made, plan.Secrets[:i])
 			return nil, err
 		}
 	}
@@ -63,17 +63,17 @@ func (d *Driver) createPod(ctx context.Context, made *objects.Client, plan pod.O
 		})
 	})
 	if err != nil {
-		d.dropSecrets(ctx, made, plan)
+		d.dropSecrets(ctx, made, plan.Secrets)
 	}
 	return created, err
 }
 
 // dropSecrets removes the Secrets of a Pod that was not made. What cannot be
 // removed now, a sweep finds: it has no Pod.
-func (d *Driver) dropSecrets(ctx context.Context, made *objects.Client, plan pod.Objects) {
+func (d *Driver) dropSecrets(ctx context.Context, made *objects.Client, all []*corev1.Secret) {
 	ctx, cancel := detach(ctx, abortBudget)
 	defer cancel()
-	for _, secret := range plan.Secrets {
+	for _, secret := range all {
 		_ = made.DeleteSecret(ctx, secret.Namespace, secret.Name)
 	}
 }

@@ -93,13 +93,14 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 	if err != nil {
 		return nil, connectFailure(err)
 	}
+	c.BearOutages(p.Settings.Run.Outage.Value(), outageTeller{p.Log})
 	hint := p.PodName
 	if !strings.HasPrefix(hint, p.Job.PodName("")) {
 		// A name of another job, left in the environment of a shell.
 		hint = ""
 	}
 	asked := overwrites{operators: p.Settings.Kubernetes}
-	asked.result, asked.refused = overwrite.Apply(p.Settings.Kubernetes, p.Variables)
+	asked.result, asked.refused = overwrite.Apply(p.Settings.Kubernetes, p.Job, p.Variables)
 	p.Settings.Kubernetes = asked.result.Settings
 	// From here on the namespace is the job's.
 	p.Settings.Kubernetes.Namespace = pod.Namespace(p.Settings.Kubernetes, p.Job)

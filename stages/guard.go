@@ -39,7 +39,7 @@ func (d *Driver) look(ctx context.Context, ref *pods.Ref, container string, watc
 	defer cancel()
 	found, err := d.pods.Get(limited, *ref)
 	if apierrors.IsNotFound(err) {
-		return failure.New(failure.PodLost, "the job's Pod %s was deleted while the stage ran", ref)
+		return podGone(*ref, err)
 	}
 	if err != nil {
 		d.cluster.Refind(ctx, err)
@@ -61,8 +61,21 @@ func (d *Driver) look(ctx context.Context, ref *pods.Ref, container string, watc
 	return nil
 }
 
-// nodeWatch decides when a node counts as lost: at once when it is gone, after
-// a while when it is not ready. A kubelet that restarts is back before that.
+// glanceBudget is how long a glance may take: the stage is not followed
+// meanwhile.
+const glanceBudget = 2 * time.Second
+
+// glance is a look beside those of guard. A node that is not ready now may well
+// be back.
+func (d *Driver) glance(ctx context.Context, ref pods.Ref, container string) error {
+	ctx, cancel := context.WithTimeout(ctx, glanceBudget)
+	defer cancel()
+	watch := nodeWatch{clock: d.clock, limit: d.settings.Run.NodeLost.Value()}
+	return d.look(ctx, &ref, container, &watch, nil)
+}
+
+// nodeWatch decides when a node counts as lost, by what it has itself seen of it:
+// since when the node is not ready is told by one clock then, that of the driver.
 type nodeWatch struct {
 	clock interface{ Now() time.Time }
 	limit time.Duration
@@ -70,17 +83,19 @@ type nodeWatch struct {
 }
 
 func (w *nodeWatch) lost(h capacity.Health) string {
+	now := w.clock.Now()
 	switch {
-	case !h.Exists:
-		return "does not exist any more"
 	case h.Ready:
 		w.since = time.Time{}
-		return ""
 	case w.since.IsZero():
-		w.since = w.clock.Now()
+		w.since = now
 	}
-	if out := w.clock.Now().Sub(w.since); out >= w.limit {
-		return fmt.Sprintf("has not been ready for %s (%s)", joblog.Duration(out), h.Reason)
+	h.Since = w.since
+	switch {
+	case !h.Lost(now, w.limit):
+		return ""
+	case !h.Exists:
+		return "does not exist any more"
 	}
-	return ""
+	return fmt.Sprintf("has not been ready for %s (%s)", joblog.Duration(now.Sub(h.Since)), h.Reason)
 }

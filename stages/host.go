@@ -1,6 +1,9 @@
 package stages
 
 import (
+	"time"
+
+	"github.com/socialweb-computer/tenant-executor/kube/reap"
 	"github.com/socialweb-computer/tenant-executor/stages/owner"
 )
 
@@ -19,4 +22,16 @@ func (h Host) annotation() string {
 		return ""
 	}
 	return h.Owner.String()
+}
+
+// Over is why an owner is proven to be done with what was made at a time, ""
+// while it may not be.
+func (h Host) Over(of owner.Owner, made time.Time) string {
+	switch h.Machine.Life(of, made, h.Owner) {
+	case owner.Gone:
+		return string(reap.OwnerGone)
+	case owner.Over:
+		return string(reap.AttemptOver)
+	}
+	return ""
 }

@@ -3,6 +3,7 @@ package stages
 import (
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -172,6 +173,9 @@ func (d *Driver) jobView(p *corev1.Pod, s *sight) JobView {
 	}
 	if p.DeletionTimestamp != nil {
 		v.Phase = JobEnding
+		if len(p.Finalizers) > 0 {
+			v.Waits = "its finalizers: " + strings.Join(p.Finalizers, ", ")
+		}
 	}
 	return v
 }

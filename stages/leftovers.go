@@ -6,9 +6,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
 	"github.com/socialweb-computer/tenant-executor/kube/capacity"
@@ -33,12 +35,27 @@ type leftovers struct {
 	// runner is the runner's short token.
 	runner string
 	reach  *reach
+	// closed hears of each attempt whose Pod was removed; nil where nobody does.
+	closed func(key, attempt, pod, why string)
+	// nodeLost is how long a node may be not ready before it counts as lost.
+	nodeLost time.Duration
+}
+
+// remove removes a leftover, and tells that its attempt is over.
+func (l *leftovers) remove(ctx context.Context, one reap.Leftover) error {
+	err := l.reap.Remove(ctx, one)
+	if err == nil && one.Kind == "Pod" && l.closed != nil {
+		l.closed(one.Labels[pod.LabelJob], one.Labels[pod.LabelAttempt], one.Name, string(one.Reason))
+	}
+	return err
 }
 
 func (d *Driver) leftovers(host Host) *leftovers {
 	return &leftovers{
 		cluster: d.cluster, pods: d.pods, nodes: d.nodes, reap: reap.NewClient(d.cluster, requestBudget),
 		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, reach: d.reach().withChosen(d.state, d.clock.Now()),
+		closed:   d.course.CloseOther,
+		nodeLost: d.settings.Run.NodeLost.Value(),
 	}
 }
 
@@ -58,23 +75,45 @@ func (l *leftovers) warnOfOthers(ctx context.Context, warn func(text string)) {
 	warn(fmt.Sprintf("no job Pod there is of runner %s; they are of %s", l.runner, strings.Join(slices.Sorted(maps.Keys(others)), ", ")))
 }
 
-// list gives the Pods of the runner.
+// list gives every Pod that has or wants a node of its own: those of all jobs,
+// since a runner's owner may have gone by another token before, and placeholders.
 func (l *leftovers) list(ctx context.Context) ([]corev1.Pod, error) {
 	return listAcross(l.reach, func(namespace string) ([]corev1.Pod, error) {
-		return l.pods.List(ctx, namespace, pod.RunnerSelector(l.runner))
+		return l.pods.List(ctx, namespace, pod.SelectorNode())
 	})
+}
+
+// jobs are the Pods of jobs among others, placeholders those that hold nodes.
+func jobs(list []corev1.Pod) []corev1.Pod         { return ofComponent(list, pod.ComponentJob) }
+func placeholders(list []corev1.Pod) []corev1.Pod { return ofComponent(list, pod.ComponentPlaceholder) }
+
+func ofComponent(list []corev1.Pod, component string) []corev1.Pod {
+	var some []corev1.Pod
+	for i := range list {
+		if list[i].Labels[pod.LabelComponent] == component {
+			some = append(some, list[i])
+		}
+	}
+	return some
 }
 
 // rules judge by the driver's labels and annotations. Nodes that decide are
 // read once each.
 func (l *leftovers) rules(ctx context.Context) reap.Rules {
 	seen := map[string]reap.Node{}
-	return reap.Rules{
+	asked := map[types.UID]reap.Owner{}
+	rules := reap.Rules{
 		Now:     l.clock.Now(),
 		Group:   pod.LabelJob,
 		Expires: pod.AnnotationExpires,
 		Held:    pod.AnnotationHeld,
-		Life:    l.life,
+		Ours:    func(o metav1.Object) bool { return o.GetLabels()[pod.LabelRunner] == pod.LabelValue(l.runner) },
+		Owner: func(o metav1.Object) reap.Owner {
+			if _, known := asked[o.GetUID()]; !known {
+				asked[o.GetUID()] = l.owner(o)
+			}
+			return asked[o.GetUID()]
+		},
 		Node: func(name string) reap.Node {
 			if _, known := seen[name]; !known {
 				seen[name] = l.node(ctx, name)
@@ -82,12 +121,16 @@ func (l *leftovers) rules(ctx context.Context) reap.Rules {
 			return seen[name]
 		},
 	}
+	if l.host.Owner != nil {
+		rules.Self = l.host.Owner.Process()
+	}
+	return rules
 }
 
 func (l *leftovers) node(ctx context.Context, name string) reap.Node {
 	health, err := l.nodes.Health(ctx, name)
 	switch {
-	case err != nil || health.Ready:
+	case err != nil || !health.Lost(l.clock.Now(), l.nodeLost):
 		return reap.NodeWell
 	case health.Exists:
 		return reap.NodeSilent
@@ -95,20 +138,16 @@ func (l *leftovers) node(ctx context.Context, name string) reap.Node {
 	return reap.NodeMissing
 }
 
-func (l *leftovers) life(o metav1.Object) reap.Life {
+func (l *leftovers) owner(o metav1.Object) reap.Owner {
 	found, err := owner.Parse(o.GetAnnotations()[pod.AnnotationOwner])
 	if err != nil {
-		return reap.Unknown
+		return reap.Owner{}
 	}
-	switch l.host.Machine.Life(found, o.GetCreationTimestamp().Time, l.host.Owner) {
-	case owner.Alive:
-		return reap.Alive
-	case owner.Gone:
-		return reap.Gone
-	case owner.Over:
-		return reap.Over
+	lives := map[owner.Life]reap.Life{owner.Alive: reap.Alive, owner.Gone: reap.Gone, owner.Over: reap.Over}
+	return reap.Owner{
+		Process: found.Process(),
+		Life:    lives[l.host.Machine.Life(found, o.GetCreationTimestamp().Time, l.host.Owner)],
 	}
-	return reap.Unknown
 }
 
 // undoneHere are the cleanups of this cluster that are still to be done.
@@ -126,21 +165,37 @@ func (l *leftovers) undoneHere() []state.Undone {
 	return here
 }
 
-// ofUndone are the Pods of a cleanup that is to be done. The job's runner may
-// meanwhile have begun another attempt: it takes the cleanup over before it
-// makes a Pod (see Driver.forget), so Pods that were listed while the cleanup
-// was still to be done are old ones.
-func (l *leftovers) ofUndone(ctx context.Context, u state.Undone) ([]reap.Leftover, error) {
+// ofUndone are the Pods of a cleanup that is to be done, and whether they are all
+// there is of the job. The job's runner may meanwhile have begun another
+// attempt: it takes the cleanup over before it makes a Pod (see Driver.forget),
+// so Pods that were listed while the cleanup was still to be done are old ones.
+func (l *leftovers) ofUndone(ctx context.Context, u state.Undone) (left []reap.Leftover, all bool, err error) {
 	list, err := l.pods.List(ctx, u.Namespace, pod.KeySelector(u.Key))
 	if err != nil || !l.state.HasUndone(u) {
-		return nil, err
+		return nil, false, err
 	}
-	left := l.rules(ctx).All(list, reap.Undone)
-	if !l.reach.perJob {
-		return left, nil
+	found := len(list)
+	list = slices.DeleteFunc(list, func(p corev1.Pod) bool { return p.Annotations[pod.AnnotationOwner] != u.Owner && l.inUse(&p) })
+	left, all = l.rules(ctx).All(list, reap.Undone), len(list) == found
+	if !all || !l.reach.perJob {
+		return left, all, nil
 	}
 	home, err := l.home(ctx, u)
-	return append(left, home...), err
+	return append(left, home...), true, err
+}
+
+// ofAnother reports whether a Pod belongs to another runner's process than the
+// one that has called this stage, and may be in use there. A person who runs a
+// stage by hand means every Pod of the job.
+func (l *leftovers) ofAnother(p *corev1.Pod) bool {
+	self := l.host.Owner
+	return self != nil && l.owner(p).Process != self.Process() && l.inUse(p)
+}
+
+// inUse reports whether somebody may still need a Pod of his own.
+func (l *leftovers) inUse(p *corev1.Pod) bool {
+	o := l.owner(p)
+	return o.Process != "" && o.Life != reap.Gone && o.Life != reap.Over
 }
 
 // undo does cleanups that could not be done before, most of them at most, and
@@ -152,19 +207,19 @@ func (l *leftovers) undo(ctx context.Context, most int) (removed int) {
 	first := l.clock.Now().UnixMilli()
 	for i := range min(most, len(all)) {
 		u := all[(first+int64(i))%int64(len(all))]
-		left, err := l.ofUndone(ctx, u)
+		left, all, err := l.ofUndone(ctx, u)
 		for i := range left {
 			if err == nil {
-				if err = l.reap.Remove(ctx, left[i]); err == nil {
+				if err = l.remove(ctx, left[i]); err == nil {
 					removed++
 				}
 			}
 		}
 		switch {
-		case err == nil:
+		case err == nil && all:
 			// A file that stays only costs another look.
 			_ = l.state.RemoveUndone(u)
-		case ctx.Err() != nil || cluster.Transient(err):
+		case ctx.Err() != nil || err != nil && cluster.Transient(err):
 			return removed
 		}
 	}

@@ -37,13 +37,13 @@ func TestUndoneThatWasTakenOver(t *testing.T) {
 	server.AddPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ci", Name: "a", Labels: map[string]string{pod.LabelComponent: pod.ComponentJob, pod.LabelJob: u.Key},
 	}})
-	if left, err := l.ofUndone(t.Context(), u); len(left) != 0 || err != nil {
+	if left, _, err := l.ofUndone(t.Context(), u); len(left) != 0 || err != nil {
 		t.Errorf("a cleanup that was taken over finds %v, %v", left, err)
 	}
 	if err := folder.AddUndone(u); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := l.ofUndone(t.Context(), u); len(left) != 1 || err != nil {
+	if left, all, err := l.ofUndone(t.Context(), u); len(left) != 1 || !all || err != nil {
 		t.Errorf("a cleanup that is to be done finds %v, %v", left, err)
 	}
 }

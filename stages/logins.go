@@ -1,7 +1,6 @@
 package stages
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/registry"
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 )
 
 // authVariable is the job variable with logins to registries.
@@ -181,6 +181,9 @@ func (s loginSource) ask(ctx context.Context, helper, server string) (registry.L
 // helperLimit is how long a credential helper may take: some ask a cloud.
 const helperLimit = 30 * time.Second
 
+// longestLogin is the most that a credential helper may answer, in bytes.
+const longestLogin = 1 << 20
+
 // helperNotFound is what helpers print for a registry that they do not know.
 const helperNotFound = "credentials not found"
 
@@ -193,8 +196,10 @@ func (s loginSource) helper(ctx context.Context, name, verb, input string) ([]by
 	command.Env = s.environ
 	command.Stdin = strings.NewReader(input)
 	command.WaitDelay = time.Second
-	out, err := command.Output()
-	out = bytes.TrimSpace(out)
+	answer := bounded.Buffer{Most: longestLogin}
+	command.Stdout = &answer
+	err := command.Run()
+	out := []byte(strings.TrimSpace(answer.String()))
 	switch {
 	case err == nil:
 		return out, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
@@ -115,7 +116,7 @@ func (v *view) show(ctx context.Context, o LookOptions, out io.Writer) (agent.St
 	last := &tail{lines: o.Tail}
 	status, err := v.run(ctx, true, last)
 	if err == nil || errors.Is(err, stream.ErrGoesOn) {
-		if _, werr := out.Write(last.rest()); werr != nil {
+		if werr := last.show(out, v.driver.log); werr != nil {
 			return status, werr
 		}
 	}
@@ -127,7 +128,7 @@ func (v *view) show(ctx context.Context, o LookOptions, out io.Writer) (agent.St
 
 // run shows the output from where the view is.
 func (v *view) run(ctx context.Context, now bool, out io.Writer) (agent.Status, error) {
-	f := v.driver.follower()
+	f := v.driver.follower(pods.Ref{Namespace: v.stage.Namespace, Name: v.stage.Pod}, v.stage.Container)
 	f.Freed = func(bytes int64) {
 		v.at += bytes
 		v.driver.log.Warn("%d bytes of the output of stage %s are gone from the Pod: the job log has them.", bytes, v.stage.Name)
@@ -157,14 +158,20 @@ func (c counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// tail keeps the last lines of what is written to it.
+// tail keeps the last lines of what is written to it, tailMost bytes of them at
+// the most: who writes decides how long a line is.
 type tail struct {
 	lines int
 	kept  []byte
+	// cut is whether the lines were more than that.
+	cut bool
 }
 
-// tailSlack is how much is kept beyond the lines before it is looked for them.
-const tailSlack = 1 << 20
+const (
+	// tailSlack is how much is kept beyond the lines before it is looked for them.
+	tailSlack = 1 << 20
+	tailMost  = 8 << 20
+)
 
 // Write implements io.Writer.
 func (t *tail) Write(p []byte) (int, error) {
@@ -172,7 +179,21 @@ func (t *tail) Write(p []byte) (int, error) {
 	if len(t.kept) > 2*tailSlack && len(t.kept) > 2*len(t.rest()) {
 		t.kept = bytes.Clone(t.rest())
 	}
+	if over := len(t.kept) - tailMost; over > tailSlack {
+		t.kept, t.cut = append(t.kept[:0], t.kept[over:]...), true
+	}
 	return len(p), nil
+}
+
+// show writes what was kept, and says on log if that is not all.
+func (t *tail) show(out io.Writer, log joblog.Log) error {
+	rest := t.rest()
+	if t.cut || len(rest) > tailMost {
+		rest = rest[max(len(rest)-tailMost, 0):]
+		log.Warn("The last %s have more than %d MiB; the last %d MiB are shown.", joblog.Count(t.lines, "line"), tailMost>>20, tailMost>>20)
+	}
+	_, err := out.Write(rest)
+	return err
 }
 
 // rest are the last lines. One that has no end yet is one of them.

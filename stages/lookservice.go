@@ -67,9 +67,9 @@ func (v *serviceView) show(ctx context.Context, o LookOptions, out io.Writer) er
 		to = last
 	}
 	// The limit of a try is not for this one: a log may be long.
-	err := cluster.RetryIf(ctx, handBudget, func(err error) bool { return v.again(ctx, err) }, func(context.Context) error { return v.read(ctx, false, to) })
+	err := v.driver.cluster.RetryIf(ctx, handBudget, v.mayGoOn, func(context.Context) error { return v.read(ctx, false, to) })
 	if err == nil && o.Tail >= 0 {
-		_, err = out.Write(last.rest())
+		err = last.show(out, v.driver.log)
 	}
 	if err != nil || !o.Follow {
 		return err
@@ -103,11 +103,16 @@ func (v *serviceView) follow(ctx context.Context, out io.Writer) error {
 // again says whether a log that could not be read to its end may be read on:
 // however its connection breaks, nothing is lost.
 func (v *serviceView) again(ctx context.Context, err error) bool {
-	if v.written != nil || cluster.Denied(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) {
+	if !v.mayGoOn(err) {
 		return false
 	}
 	v.driver.cluster.Refind(ctx, err)
 	return true
+}
+
+// mayGoOn is again before it is looked up where the cluster is.
+func (v *serviceView) mayGoOn(err error) bool {
+	return v.written == nil && !cluster.Denied(err) && !apierrors.IsNotFound(err) && !apierrors.IsBadRequest(err)
 }
 
 // read shows the log from where the view is.

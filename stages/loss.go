@@ -2,11 +2,13 @@ package stages
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
+	"github.com/socialweb-computer/tenant-executor/kube/stream"
 )
 
 // lossName is a file in the folder that the runner makes for each attempt at a
@@ -61,4 +63,29 @@ func (d *Driver) stillLost(ctx context.Context, ref pods.Ref) error {
 func (d *Driver) asTheRunnerSays(f *failure.Failure) *failure.Failure {
 	f.Said = d.variables.ExitCodeFile() != ""
 	return f
+}
+
+// podGone is the failure of a Pod that reading it has not found.
+func podGone(ref pods.Ref, err error) error {
+	if pods.Replaced(err) {
+		return failure.New(failure.PodLost, "the job's Pod %s was deleted, and another Pod has its name now", ref)
+	}
+	return failure.New(failure.PodLost, "the job's Pod %s was deleted while the stage ran", ref)
+}
+
+// withoutAgent is the failure of a stage that found no agent in its container,
+// nil where err is something else, or where the Pod is the very one that prepare
+// has readied and is well: then something in the Pod has taken the agent away.
+func (d *Driver) withoutAgent(ctx context.Context, ref pods.Ref, err error) error {
+	var runtime *stream.RuntimeError
+	if !errors.As(err, &runtime) {
+		return nil
+	}
+	if lost := d.podFailure(ctx, ref, ""); lost != nil {
+		return lost
+	}
+	if noted := d.podNote().read(); noted != nil && noted.UID == ref.UID && !noted.Ready {
+		return failure.New(failure.Contract, "prepare has not readied the job's Pod %s", ref)
+	}
+	return nil
 }

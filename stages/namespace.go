@@ -76,12 +76,13 @@ func (d *Driver) deleteNamespace(ctx context.Context) error {
 	return nil
 }
 
-// ofJobs are the namespaces of the runner's jobs, where each has one of its own.
-func (l *leftovers) ofJobs(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+// ofJobs are the namespaces of jobs with the labels of selector, where each job
+// has one of its own.
+func (l *leftovers) ofJobs(ctx context.Context, selector string) ([]metav1.PartialObjectMetadata, error) {
 	if !l.reach.perJob {
 		return nil, nil
 	}
-	return l.reap.Namespaces(ctx, pod.RunnerObjects(l.runner))
+	return l.reap.Namespaces(ctx, selector)
 }
 
 // sweepNamespaces removes namespaces of jobs that have ended without cleanup.
@@ -92,7 +93,7 @@ func (d *Driver) sweepNamespaces(ctx context.Context, left *leftovers, list []me
 			return
 		}
 		if one.Labels[pod.LabelJob] != d.job.Key() {
-			_ = left.reap.Remove(ctx, one) // the next sweep meets it again
+			_ = left.remove(ctx, one) // the next sweep meets it again
 		}
 	}
 }

@@ -21,6 +21,8 @@ type narrator struct {
 	made *corev1.Pod
 	// giveUp ends a wait that is in vain, with the failure.
 	giveUp context.CancelCauseFunc
+	// record keeps what was seen of the wait for a node.
+	record capacity.WaitRecord
 	// warnings are what the cluster says of the Pod, asked for at warnedAt.
 	warnings *podWarnings
 	warnedAt time.Time
@@ -89,11 +91,12 @@ func (n *narrator) waitForNode(ctx context.Context, state pods.State, waited tim
 	d := n.driver
 	limited, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
-	o, err := d.nodes.Outlook(limited, n.made.Namespace, pod.SelectorAll(), n.made.UID)
+	o, err := n.outlook(limited)
 	if err != nil {
 		n.news.say(waited, "Waiting for a node%s", because(state.Detail))
 		return
 	}
+	n.record.See(o, d.gateway(), waited)
 	if o.Place == 0 {
 		return // a node has taken the Pod by now
 	}
@@ -113,6 +116,11 @@ func (n *narrator) waitForNode(ctx context.Context, state pods.State, waited tim
 	}
 	n.warn(w)
 	n.leave(w)
+}
+
+// outlook is how the cluster stands for the Pod.
+func (n *narrator) outlook(ctx context.Context) (capacity.Outlook, error) {
+	return n.driver.nodes.Outlook(ctx, n.made.Namespace, pod.SelectorAll(), n.made.UID)
 }
 
 // warn tells the operator once what there is to look at.

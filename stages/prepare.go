@@ -142,7 +142,7 @@ func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, e *entra
 		return d.awaitFailure(ctx, created, n.wait, err)
 	}
 	d.noteNode(running.Spec.NodeName)
-	d.noteBoot(ctx, running, timing.Node)
+	n.noteBoot(ctx, running, timing.Node)
 	from := d.clock.Now()
 	err = d.setup(ctx, running)
 	d.noteReach(from)
@@ -160,26 +160,6 @@ func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, e *entra
 	// Last, since the end of the placeholder is work for the job's node.
 	d.releaseWarm(ctx)
 	return nil
-}
-
-// shortestBoot is the least wait for a node that can have been a boot.
-const shortestBoot = 2 * time.Second
-
-// noteBoot remembers how long the node took, if it was booted for this Pod.
-func (d *Driver) noteBoot(ctx context.Context, running *corev1.Pod, waited time.Duration) {
-	if waited < shortestBoot {
-		return
-	}
-	health, err := d.nodes.Health(ctx, running.Spec.NodeName)
-	if err != nil {
-		return
-	}
-	cold := health.Joined.After(running.CreationTimestamp.Time)
-	d.noteKind(cold)
-	if cold {
-		d.history.Add(waited)
-		d.history.AddSize(d.clock.Now(), health.Allocatable)
-	}
 }
 
 // abandon deletes the Pods of an interrupted prepare.

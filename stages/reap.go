@@ -3,9 +3,11 @@ package stages
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
@@ -34,6 +36,8 @@ type ReapParts struct {
 	Clock  pods.Clock
 	// Warn says what the result lacks.
 	Warn func(text string)
+	// Closed hears of each attempt whose Pod was removed; nil where nobody does.
+	Closed func(key, attempt, pod, why string)
 	// DryRun only looks.
 	DryRun bool
 }
@@ -52,6 +56,9 @@ type Leftover struct {
 	// tried.
 	Removed bool   `json:"removed"`
 	Error   string `json:"error,omitempty"`
+	// Finalizers keep a Pod that was deleted and has ended; whoever has put them
+	// there has to take them away.
+	Finalizers []string `json:"finalizers,omitempty"`
 }
 
 // Reap finds what jobs of a runner have left on the cluster, and removes it.
@@ -74,8 +81,8 @@ func Reap(ctx context.Context, p ReapParts) ([]Leftover, error) {
 	var told []Leftover
 	for _, one := range found {
 		t := tell(one)
-		if !p.DryRun {
-			err := l.reap.Remove(ctx, one)
+		if !p.DryRun && one.Reason != reap.Finalizer {
+			err := l.remove(ctx, one)
 			if t.Removed = err == nil; err != nil {
 				t.Error = err.Error()
 				failed = append(failed, err)
@@ -98,7 +105,7 @@ func Reap(ctx context.Context, p ReapParts) ([]Leftover, error) {
 func tell(l reap.Leftover) Leftover {
 	return Leftover{
 		Kind: l.Kind, Namespace: l.Namespace, Name: l.Name, Job: l.Labels[pod.LabelJobID],
-		Reason: l.Reason, Node: l.Node, Made: l.Made,
+		Reason: l.Reason, Node: l.Node, Made: l.Made, Finalizers: l.Finalizers,
 	}
 }
 
@@ -117,7 +124,7 @@ func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 		}
 	}
 	for _, u := range l.undoneHere() {
-		more, err := l.ofUndone(ctx, u)
+		more, _, err := l.ofUndone(ctx, u)
 		add(more)
 		failed = append(failed, err)
 	}
@@ -125,14 +132,16 @@ func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 		return l.reap.Secrets(ctx, namespace, pod.RunnerObjects(l.runner))
 	})
 	failed = append(failed, err)
-	namespaces, err := l.ofJobs(ctx)
+	namespaces, err := l.ofJobs(ctx, pod.RunnerObjects(l.runner))
 	failed = append(failed, err)
 	list, err := l.list(ctx)
 	if err != nil {
 		return found, errors.Join(append(failed, err)...)
 	}
 	rules := l.rules(ctx)
-	add(rules.Pods(list))
+	// A person names whose leftovers are meant. Prepare looks further.
+	add(rules.Pods(slices.DeleteFunc(jobs(list), func(p corev1.Pod) bool { return !rules.Ours(&p) })))
+	add(reap.Ended(placeholders(list)))
 	add(rules.Secrets(secrets, list))
 	add(rules.Namespaces(namespaces, list))
 	return found, errors.Join(failed...)
@@ -143,6 +152,8 @@ func (p ReapParts) leftovers(c *cluster.Client) *leftovers {
 		cluster: c, pods: pods.NewClient(c, requestBudget), nodes: capacity.NewNodes(c, requestBudget),
 		reap: reap.NewClient(c, requestBudget), clock: p.Clock, host: p.Host, state: p.State,
 		runner: p.Runner, reach: reachOf(p.Settings.Kubernetes, p.Settings.Kubernetes).withChosen(p.State, p.Clock.Now()),
+		closed:   p.Closed,
+		nodeLost: p.Settings.Run.NodeLost.Value(),
 	}
 }
 
@@ -154,12 +165,16 @@ func Elsewhere(ctx context.Context, p ReapParts) (map[string]int, error) {
 	if err != nil {
 		return nil, connectFailure(err)
 	}
-	list, err := p.leftovers(c).list(ctx)
+	l := p.leftovers(c)
+	list, err := l.list(ctx)
 	if err != nil {
 		return nil, requestFailure(c, err)
 	}
-	hosts := map[string]int{}
+	hosts, rules := map[string]int{}, l.rules(ctx)
 	for i := range list {
+		if !rules.Ours(&list[i]) {
+			continue
+		}
 		whose, err := owner.Parse(list[i].Annotations[pod.AnnotationOwner])
 		if err == nil && whose.Host != p.Host.Machine.Identity {
 			hosts[whose.Hostname]++

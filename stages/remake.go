@@ -5,6 +5,9 @@ import (
 	"errors"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
@@ -21,19 +24,32 @@ const maxRemakes = 3
 // idle hold of the gateway may end at the very moment a Pod binds to a node.
 // The runner would do the same by another attempt, of which it has three.
 func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
-	for lost := 0; ; plan.Remake++ {
+	note := d.podNote()
+	note.remove() // it would be of an earlier attempt
+	for lost, taken := 0, 0; ; plan.Remake++ {
 		objects, err := plan.Build()
 		if err != nil {
 			return err
 		}
 		e := d.entrance(objects.Pod.Namespace)
 		created, err := d.create(ctx, objects, e)
+		if taken < maxTaken && nameTaken(err) {
+			taken++
+			continue
+		}
 		if err != nil {
 			return err
 		}
+		noted := note.write(pods.RefTo(created), false)
 		err = d.start(ctx, created, e, d.pullBudget(plan, objects.Pulls))
+		if err == nil && noted == nil {
+			noted = note.write(pods.RefTo(created), true)
+		}
 		if err == nil || ctx.Err() != nil {
 			return err
+		}
+		if noted == nil && note.read() == nil {
+			return failure.New(failure.Interrupted, "cleanup was called for this job while prepare waited")
 		}
 		if !d.nextPull(&plan, objects.Pulls, err) {
 			f := failure.Of(err)
@@ -44,10 +60,26 @@ func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
 			d.log.Info("%s. Nothing has run yet; recreating the Pod.", strings.TrimSuffix(f.Error(), "."))
 		}
 		d.noteRemake()
-		if _, err := d.remove(ctx, created); err != nil {
+		well, err := d.remove(ctx, created)
+		if err != nil {
 			return d.requestFailure(err)
 		}
+		if well {
+			// Its node is the one for the next.
+			d.awaitAny(ctx, []corev1.Pod{*created})
+		}
 	}
+}
+
+// maxTaken is how many names of Pods are passed over.
+const maxTaken = 10
+
+// nameTaken reports whether an object of the Pod's name, or of one that belongs
+// to it, is there already: of an earlier prepare of the same attempt that was
+// killed, and perhaps about to go. It is not this one's, so another name is
+// taken.
+func nameTaken(err error) bool {
+	return apierrors.IsAlreadyExists(err) || errors.Is(err, pods.ErrForeign)
 }
 
 // errNodeWatched ends the watch of a node whose Pod has started.

@@ -83,10 +83,14 @@ func (d *Driver) remadePod(ctx context.Context, ref pods.Ref, err error) (pods.R
 	return other, err == nil && other.Name != ref.Name
 }
 
-// findPod is the Pod of this job: by the name that config chose, or by label.
+// findPod is the Pod of this job: the very one that prepare has written down, or
+// the one of the name that config chose, or by label.
 func (d *Driver) findPod(ctx context.Context) (pods.Ref, error) {
 	if d.target.Name != "" {
 		return d.findTarget(ctx)
+	}
+	if noted := d.podNote().read(); noted != nil {
+		return noted.ref(), nil
 	}
 	if d.hint != "" {
 		return pods.Ref{Namespace: d.settings.Kubernetes.Namespace, Name: d.hint}, nil
@@ -133,7 +137,7 @@ func (d *Driver) follow(ctx context.Context, ref pods.Ref, s stream.Stage, hurry
 	var services *attendance
 	services, s.Output = d.attend(following, ref, s.Output)
 	go func() {
-		status, err := d.follower().Run(following, s, stop)
+		status, err := d.follower(ref, s.Container).Run(following, s, stop)
 		done <- stageEnd{status, err}
 	}()
 	go d.guard(following, cancel, ref, s.Container, services)
@@ -181,7 +185,7 @@ func (d *Driver) awaitEnd(following context.Context, done <-chan stageEnd) stage
 	}
 }
 
-func (d *Driver) follower() *stream.Follower {
+func (d *Driver) follower(ref pods.Ref, container string) *stream.Follower {
 	return &stream.Follower{
 		Runner: d.runner,
 		Clock:  d.clock,
@@ -190,12 +194,17 @@ func (d *Driver) follower() *stream.Follower {
 			Silence: d.settings.Run.Silence.Value(),
 			Outage:  d.settings.Run.Outage.Value(),
 		},
-		Broken: func(begun bool, err error) {
+		Broken: func(ctx context.Context, begun bool, err error) error {
+			// Nothing is promised before the Pod was looked at.
+			if lost := d.glance(ctx, ref, container); lost != nil {
+				return lost
+			}
 			if err = stream.Reason(err); !begun {
 				d.log.Warn("The job's Pod cannot be reached for the next stage, trying again. (%v)", err)
-				return
+			} else {
+				d.log.Warn("The connection to the script is lost, which does not end it; trying to reach it again. (%v)", err)
 			}
-			d.log.Warn("The connection to the script is lost, which does not end it; trying to reach it again. (%v)", err)
+			return nil
 		},
 		Restored: func(after time.Duration) {
 			d.log.Info("Reached again, after %s. Nothing of the output is lost.", joblog.Duration(after))

@@ -1,9 +1,7 @@
 package stages
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,7 +13,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
-	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
@@ -112,7 +110,7 @@ func portsOf(services []pod.Service) string {
 func (d *Driver) silent(ctx context.Context, ref pods.Ref, services []pod.Service) ([]pod.Service, error) {
 	var still []pod.Service
 	// Looking twice does no harm, so a connection that broke is tried again.
-	err := cluster.RetryIf(ctx, d.settings.Wait.Reach.Value(), d.mayAskAgain(ctx), func(ctx context.Context) (err error) {
+	err := d.cluster.RetryIf(ctx, d.settings.Wait.Reach.Value(), stream.MayRepeat, func(ctx context.Context) (err error) {
 		still, err = d.silentPorts(ctx, ref, services)
 		return err
 	})
@@ -120,15 +118,6 @@ func (d *Driver) silent(ctx context.Context, ref pods.Ref, services []pod.Servic
 		return nil, d.execFailure(ctx, ref, err)
 	}
 	return still, nil
-}
-
-// mayAskAgain says which errors of a command in the Pod are worth asking again,
-// for a command that may be done twice.
-func (d *Driver) mayAskAgain(ctx context.Context) func(error) bool {
-	return func(err error) bool {
-		var lost *stream.LostError
-		return d.mayReachLater(ctx, err) || errors.As(err, &lost) || errors.Is(err, context.DeadlineExceeded)
-	}
 }
 
 // silentPorts asks the agent in the helper container, which shares the network
@@ -139,7 +128,7 @@ func (d *Driver) silentPorts(ctx context.Context, ref pods.Ref, services []pod.S
 	for _, s := range services {
 		list = append(list, strconv.Itoa(int(s.Port)))
 	}
-	var out, stderr bytes.Buffer
+	var out, stderr bounded.Buffer
 	code, err := d.runner.Run(ctx, stream.Command{
 		Namespace: ref.Namespace, Pod: ref.Name, Container: string(job.Helper),
 		Args:   []string{podAgent, agent.VerbPorts, strings.Join(list, ",")},

@@ -1,7 +1,6 @@
 package stages
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -15,7 +14,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
-	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/carry"
@@ -30,13 +29,7 @@ func (d *Driver) setup(ctx context.Context, running *corev1.Pod) error {
 	budget := d.settings.Wait.Reach.Value()
 	var code int
 	var talk *handshake
-	again := func(err error) bool {
-		// The setup may be done twice, so a connection that broke or stays
-		// silent is tried again like one that was refused.
-		var lost *stream.LostError
-		return d.mayReachLater(ctx, err) || errors.As(err, &lost) || errors.Is(err, context.DeadlineExceeded)
-	}
-	err := cluster.RetryIf(ctx, budget, again, func(ctx context.Context) (err error) {
+	err := d.cluster.RetryIf(ctx, budget, stream.MayRepeat, func(ctx context.Context) (err error) {
 		talk = newHandshake()
 		defer talk.end()
 		code, err = d.runner.Run(ctx, stream.Command{
@@ -48,10 +41,13 @@ func (d *Driver) setup(ctx context.Context, running *corev1.Pod) error {
 		}
 		return err
 	})
+	var long *bounded.TooLongError
 	switch {
+	case errors.As(err, &long):
+		return failure.Wrap(failure.HelperUnusable, err, "what sh of the helper image %s answers is no shell's", imageOf(running, job.Helper))
 	case talk != nil && talk.failed() != nil:
 		return failure.Wrap(failure.Unsupported, talk.failed(), "the node of the job's Pod %s", ref)
-	case err != nil && again(err):
+	case err != nil && stream.MayRepeat(err):
 		return failure.Wrap(failure.ReachTimeout, err, "the Pod %s runs, but no command reached it within %s", ref, joblog.Duration(budget))
 	case err != nil:
 		return d.execFailure(ctx, ref, err)
@@ -79,10 +75,10 @@ func imageOf(p *corev1.Pod, container job.Container) string {
 type handshake struct {
 	stdin  *io.PipeReader
 	answer *io.PipeWriter
-	stderr bytes.Buffer
+	stderr bounded.Buffer
 
 	mu      sync.Mutex
-	heard   bytes.Buffer
+	heard   bounded.Buffer
 	replied bool
 	err     error
 }
@@ -97,7 +93,9 @@ func newHandshake() *handshake {
 func (h *handshake) Write(p []byte) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.heard.Write(p)
+	if n, err := h.heard.Write(p); err != nil {
+		return n, err
+	}
 	line, _, whole := strings.Cut(h.heard.String(), "\n")
 	if !whole || h.replied {
 		return len(p), nil

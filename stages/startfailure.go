@@ -16,6 +16,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
 	"github.com/socialweb-computer/tenant-executor/kube/admission"
+	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/events"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
@@ -32,7 +33,7 @@ func (d *Driver) createFailure(err error, plan pod.Objects) error {
 		return failure.Wrap(failure.PodRefused, err, "a LimitRange of namespace %s refuses the job's Pod for container %s", plan.Pod.Namespace, strings.Join(containers, ", "))
 	case limited:
 		return failure.Wrap(failure.PodRefused, err, "a LimitRange of namespace %s refuses the job's Pod", plan.Pod.Namespace)
-	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), cluster.TooLarge(err):
 		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
 	case apierrors.IsNotFound(err) && d.choseNamespace():
 		return d.namespaceFailure(err)

@@ -14,7 +14,6 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
-	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 )
@@ -105,7 +104,7 @@ func (d *Driver) personCommand(found *corev1.Pod, t Terminal) []string {
 // runFor runs the command. A node that cannot be reached for a moment is tried
 // again; a command that has begun is not begun again.
 func (d *Driver) runFor(ctx context.Context, ref pods.Ref, command []string, t Terminal) (code int, err error) {
-	err = cluster.RetryIf(ctx, handBudget, func(err error) bool { return d.mayReachLater(ctx, err) }, func(context.Context) (err error) {
+	err = d.cluster.RetryIf(ctx, handBudget, stream.MayReachLater, func(context.Context) (err error) {
 		// The limit of a try is not for this one: a person stays as long as it
 		// pleases.
 		code, err = d.runner.Run(ctx, stream.Command{

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/reap"
 	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
 
@@ -22,16 +24,9 @@ const (
 	undoneAtOnce = 3
 )
 
-// How long prepare waits for a Pod that is ending, and how often it looks.
-const (
-	roomBudget = 2 * time.Second
-	roomPoll   = 200 * time.Millisecond
-)
-
 // tidy removes what earlier jobs of this runner have left, within a small
-// cost: one list, a few deletions. It never fails prepare. Where a Pod of the
-// runner is just ending, it waits a moment for its node: the cluster counts
-// Pods, so a new one beside one that is ending would boot a node for nothing.
+// cost: one list, a few deletions. It never fails prepare. Where a Pod is just
+// ending whose node the job needs, it waits a moment; see awaitRoom.
 func (d *Driver) tidy(ctx context.Context, host Host) {
 	d.forget()
 	if d.job.RunnerToken == "" {
@@ -41,72 +36,38 @@ func (d *Driver) tidy(ctx context.Context, host Host) {
 	left := d.leftovers(host)
 	limited, cancel := context.WithTimeout(ctx, sweepBudget)
 	defer cancel()
-	namespaces, _ := left.ofJobs(limited) // another prepare sees them as well
+	namespaces, _ := left.ofJobs(limited, pod.SelectorMade()) // another prepare sees them as well
 	list, err := left.list(limited)
 	if err != nil {
 		return // what follows meets the same error, and tells it
 	}
-	ending := d.sweep(limited, left, list)
+	deleted := d.sweep(limited, left, list)
 	d.sweepNamespaces(limited, left, namespaces, list)
 	d.noteReaped(left.undo(limited, undoneAtOnce))
 	cancel()
-	if len(ending) > 0 {
-		left.awaitRoom(ctx, ending)
-	}
+	d.awaitRoom(ctx, list, deleted)
 }
 
-// sweep removes leftovers, and gives the Pods that are about to free a node.
+// sweep removes leftovers, and gives the Pods that it has deleted.
 func (d *Driver) sweep(ctx context.Context, left *leftovers, list []corev1.Pod) map[types.UID]bool {
-	now := d.clock.Now()
-	ending := map[types.UID]bool{}
-	for i := range list {
-		p := &list[i]
-		if p.DeletionTimestamp != nil && p.Spec.NodeName != "" && now.Before(p.DeletionTimestamp.Add(roomBudget)) {
-			ending[p.UID] = true
-		}
-	}
 	rules := left.rules(ctx)
 	rules.Replaced = d.job.Key()
-	for i, l := range rules.Pods(list) {
-		if i == sweepAtOnce {
+	found := append(rules.Pods(jobs(list)), reap.Ended(placeholders(list))...)
+	deleted := map[types.UID]bool{}
+	tried := 0
+	for _, l := range found {
+		if l.Reason == reap.Finalizer {
+			continue // nobody but its owner can do anything
+		}
+		if tried++; tried > sweepAtOnce {
 			break
 		}
-		if left.reap.Remove(ctx, l) != nil {
-			continue
-		}
-		d.noteReaped(1)
-		if l.Node != "" && !l.Force {
-			ending[l.UID] = true
+		if left.remove(ctx, l) == nil {
+			d.noteReaped(1)
+			deleted[l.UID] = true
 		}
 	}
-	return ending
-}
-
-// awaitRoom waits until one of the Pods is gone.
-func (l *leftovers) awaitRoom(ctx context.Context, ending map[types.UID]bool) {
-	ctx, cancel := context.WithTimeout(ctx, roomBudget)
-	defer cancel()
-	for {
-		list, err := l.list(ctx)
-		if err != nil || count(list, ending) < len(ending) {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-l.clock.After(roomPoll):
-		}
-	}
-}
-
-func count(list []corev1.Pod, of map[types.UID]bool) int {
-	n := 0
-	for i := range list {
-		if of[list[i].UID] {
-			n++
-		}
-	}
-	return n
+	return deleted
 }
 
 // own is the cleanup of this job.
@@ -121,7 +82,9 @@ func (d *Driver) own() state.Undone {
 func (d *Driver) remember() {
 	err := d.stateErr
 	if err == nil {
-		err = d.state.AddUndone(d.own())
+		own := d.own()
+		own.Owner = d.host().annotation()
+		err = d.state.AddUndone(own)
 	}
 	if err != nil {
 		d.log.Warn("This cleanup cannot be remembered for later, so the job's Pods stay until a sweep finds them: %v", err)

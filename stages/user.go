@@ -1,7 +1,6 @@
 package stages
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"path"
@@ -10,7 +9,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
-	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 )
@@ -30,25 +29,24 @@ func (d *Driver) tellUser(ctx context.Context, ref pods.Ref) error {
 	}
 	file := path.Join(d.settings.Job.BuildsDir, uidFile)
 	var code int
-	var stderr bytes.Buffer
-	again := func(err error) bool {
-		// Making the file twice is making it once.
-		var lost *stream.LostError
-		return d.mayReachLater(ctx, err) || errors.As(err, &lost) || errors.Is(err, context.DeadlineExceeded)
-	}
-	err := cluster.RetryIf(ctx, d.settings.Wait.Reach.Value(), again, func(ctx context.Context) (err error) {
-		stderr.Reset()
+	var said bounded.Buffer
+	// Making the file twice is making it once.
+	err := d.cluster.RetryIf(ctx, d.settings.Wait.Reach.Value(), stream.MayRepeat, func(ctx context.Context) (err error) {
+		said.Reset()
 		code, err = d.runner.Run(ctx, stream.Command{
 			Namespace: ref.Namespace, Pod: ref.Name, Container: string(job.Build),
-			Args: []string{"sh", "-c", `: >"$1"`, "sh", file}, Stdout: &stderr, Stderr: &stderr,
+			Args: []string{"sh", "-c", `: >"$1"`, "sh", file}, Stdout: &said, Stderr: &said,
 		})
 		return err
 	})
+	var long *bounded.TooLongError
 	switch {
+	case errors.As(err, &long):
+		return failure.Wrap(failure.ImageUnusable, err, "%s is on, and what sh in the build container answers is no shell's", pod.FlagNoUmask)
 	case err != nil:
 		return d.execFailure(ctx, ref, err)
 	case code != 0:
-		return failure.New(failure.BuildsFolder, "%s is on, and the build container cannot make %s: %s", pod.FlagNoUmask, file, strings.TrimSpace(stderr.String()))
+		return failure.New(failure.BuildsFolder, "%s is on, and the build container cannot make %s: %s", pod.FlagNoUmask, file, strings.TrimSpace(said.String()))
 	}
 	return nil
 }

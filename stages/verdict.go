@@ -11,6 +11,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
@@ -64,6 +65,9 @@ func (d *Driver) stageFailure(ctx context.Context, ref pods.Ref, err error) erro
 		}
 		return failure.Wrap(failure.ConnectionLost, err, "the job's Pod %s", ref)
 	}
+	if lost := d.withoutAgent(ctx, ref, err); lost != nil {
+		return lost
+	}
 	var final *stream.FinalError
 	if stream.PodGone(err) && errors.As(err, &final) && !final.Begun {
 		return errNotThere{d.execFailure(ctx, ref, err)}
@@ -71,21 +75,22 @@ func (d *Driver) stageFailure(ctx context.Context, ref pods.Ref, err error) erro
 	return d.execFailure(ctx, ref, err)
 }
 
-// mayReachLater says whether a command that did not start may start a little
-// later, perhaps where the cluster has moved to.
-func (d *Driver) mayReachLater(ctx context.Context, err error) bool {
-	return d.cluster.Refind(ctx, err) || stream.MayReachLater(err)
-}
-
 // execFailure is the failure of a command that did not run.
 func (d *Driver) execFailure(ctx context.Context, ref pods.Ref, err error) error {
 	var runtime *stream.RuntimeError
+	var long *bounded.TooLongError
 	switch {
 	case ctx.Err() != nil:
 		return err
+	case errors.As(err, &long):
+		return failure.Wrap(failure.ConnectionLost, err, "what answers in the job's Pod %s is not the driver's agent", ref)
 	case stream.PodGone(err):
 		return failure.New(failure.PodLost, "the job's Pod %s does not exist any more", ref)
 	case errors.As(err, &runtime):
+		// Another Pod of this name has the same image, and nothing of the job.
+		if lost := d.podFailure(ctx, ref, ""); lost != nil {
+			return lost
+		}
 		return failure.Wrap(failure.ImageUnusable, err, "the job's Pod %s", ref)
 	case stream.MayReachLater(err):
 		return failure.Wrap(failure.Unreachable, err, "the job's Pod %s", ref)
@@ -100,7 +105,7 @@ func (d *Driver) podFailure(ctx context.Context, ref pods.Ref, container string)
 	defer cancel()
 	found, err := d.pods.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
-		return failure.New(failure.PodLost, "the job's Pod %s was deleted while the stage ran", ref)
+		return podGone(ref, err)
 	}
 	if err != nil {
 		return nil

@@ -137,7 +137,7 @@ func (a *app) driver(ctx context.Context, log joblog.Log, afresh bool) (*stages.
 	}
 	// No job fails for want of the folder: a nil one remembers nothing.
 	folder, stateErr := state.Open(s.State.Dir)
-	a.observe(s, j)
+	a.observe(s, folder, j)
 	return stages.New(ctx, stages.Parts{
 		Settings:  s,
 		Origin:    origin,

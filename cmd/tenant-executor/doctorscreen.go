@@ -11,6 +11,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/cmd/tenant-executor/show"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/stages/doctor"
 )
 
@@ -112,7 +113,7 @@ func (s *doctorScreen) wrapped(begin, text string, indent int) {
 		begin, line = strings.Repeat(" ", indent), ""
 	}
 	for part := range strings.Lines(strings.TrimSpace(text)) {
-		for _, word := range strings.Fields(part) {
+		for _, word := range strings.Fields(joblog.Harmless(part)) {
 			if s.width > 0 && line != "" && len([]rune(line))+1+len([]rune(word)) > room {
 				flush()
 			}

@@ -44,9 +44,11 @@ const (
 // harness is one job on one runner: the server, the runner's temporary folder
 // and its environment.
 type harness struct {
-	t        *testing.T
-	server   *faultserver.Server
-	folder   string
+	t      *testing.T
+	server *faultserver.Server
+	folder string
+	// response is the name of the file with the job.
+	response string
 	settings map[string]string
 	// lists are settings that are lists.
 	lists map[string][]string
@@ -62,7 +64,7 @@ func newHarness(t *testing.T) *harness {
 	server.SetNode(node, true)
 	server.OnCreate(faultserver.Scheduled(node), faultserver.Running())
 	files := server.Credentials(t)
-	h := &harness{t: t, server: server, folder: t.TempDir()}
+	h := &harness{t: t, server: server, folder: t.TempDir(), response: "response.json"}
 	h.settings = map[string]string{
 		"cluster.url":             server.URL(),
 		"cluster.ca_file":         files.CAFile,
@@ -162,7 +164,7 @@ func (h *harness) handOver() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.write("response.json", string(job))
+	h.write(h.response, string(job))
 }
 
 // running is a stage that runs.

@@ -10,6 +10,7 @@ import (
 	"gitlab.com/gitlab-org/gitlab-runner/executors/custom/api"
 
 	"github.com/socialweb-computer/tenant-executor/stages"
+	"github.com/socialweb-computer/tenant-executor/stages/course"
 	"github.com/socialweb-computer/tenant-executor/stages/owner"
 	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
@@ -24,11 +25,32 @@ const hostFile = "host"
 // host looks at this host. Nothing of it is worth a failed job: without a
 // state folder nobody is proven dead.
 func (a *app) host(folder *state.Folder) stages.Host {
-	var h stages.Host
 	id, err := hostID(folder)
 	if err != nil {
-		return h
+		return stages.Host{}
 	}
+	return a.hostWith(id)
+}
+
+// look opens the book of one who only reads, nil where there is none. What the
+// host knows of the attempts' owners is in what it reads.
+func (a *app) look(dir string) (*course.Book, error) {
+	book, err := course.Look(dir)
+	if err != nil || book == nil {
+		return nil, err
+	}
+	if folder, err := state.Open(dir); err == nil {
+		// Never made here: it would be another user's than the runner's.
+		if id, err := folder.ReadFile(hostFile); err == nil {
+			book.Judge(a.hostWith(strings.TrimSpace(string(id))).Over)
+		}
+	}
+	return book, nil
+}
+
+// hostWith is this host by its id.
+func (a *app) hostWith(id string) stages.Host {
+	var h stages.Host
 	hostname, err := os.Hostname()
 	if err != nil {
 		return h

@@ -90,6 +90,18 @@ func owned(t *testing.T, key string, value any) func(*corev1.Pod) {
 
 func expired(p *corev1.Pod) { p.Annotations[domain+"expires"] = "2020-01-01T00:00:00Z" }
 
+// nextJob has the runner go on with another job: it takes the folder of the first
+// away and makes a new one.
+func (h *harness) nextJob(id int) {
+	h.t.Helper()
+	if err := os.Remove(h.env["JOB_RESPONSE_FILE"]); err != nil {
+		h.t.Fatal(err)
+	}
+	h.job["id"] = id
+	h.response = fmt.Sprintf("response-%d.json", id)
+	h.env["JOB_RESPONSE_FILE"] = filepath.Join(h.folder, h.response)
+}
+
 func (h *harness) names() []string {
 	var names []string
 	for _, p := range h.server.Pods() {
@@ -149,7 +161,8 @@ func TestPodWithoutARunner(t *testing.T) {
 	}
 }
 
-// A prepare removes what is left of its own runner's jobs, and nothing else.
+// A prepare removes what is left of its own runner's jobs, and of jobs whose
+// runner is proven dead; nothing else.
 func TestPrepareSweeps(t *testing.T) {
 	t.Parallel()
 	h := leaver(t)
@@ -160,15 +173,21 @@ func TestPrepareSweeps(t *testing.T) {
 	h.other(like, "of-another-host", firstRunner, owned(t, "host", "elsewhere"))
 	h.other(like, "dead-elsewhere", firstRunner, func(p *corev1.Pod) { dead(p); owned(t, "host", "elsewhere")(p) })
 	h.other(like, "without-owner", firstRunner, func(p *corev1.Pod) { delete(p.Annotations, ownerKey) })
-	h.other(like, "another-runners", secondRunner, dead)
-	h.other(like, "another-runners-expired", secondRunner, expired)
+	h.other(like, "lives-and-is-late", firstRunner, expired)
+	h.other(like, "another-runners", secondRunner, keep)
+	h.other(like, "another-runners-expired", secondRunner, func(p *corev1.Pod) { expired(p); owned(t, "host", "elsewhere")(p) })
+	h.other(like, "dead-by-another-token", secondRunner, dead)
+	h.other(like, "over-by-another-token", secondRunner, owned(t, "attempt", filepath.Join(h.folder, "gone", "response.json")))
 	h.other(like, "dead", firstRunner, dead)
 	h.other(like, "no-such-process", firstRunner, owned(t, "pid", impossible))
 	h.other(like, "attempt-is-over", firstRunner, owned(t, "attempt", filepath.Join(h.folder, "gone", "response.json")))
 	h.other(like, "expired-elsewhere", firstRunner, func(p *corev1.Pod) { expired(p); owned(t, "host", "elsewhere")(p) })
 	h.job["id"] = 4712
 	made := h.prepared()
-	want := []string{like.Name, "lives", "of-another-host", "dead-elsewhere", "without-owner", "another-runners", "another-runners-expired", made.Name}
+	// Five are removed at once; the rest is for the next.
+	h.job["id"] = 4713
+	next := h.prepared()
+	want := []string{like.Name, "lives", "of-another-host", "dead-elsewhere", "without-owner", "lives-and-is-late", "another-runners", "another-runners-expired", made.Name, next.Name}
 	if diff := cmp.Diff(want, h.names()); diff != "" {
 		t.Errorf("left (-want +got):\n%s", diff)
 	}
@@ -256,19 +275,26 @@ func TestSweepRemovesWhatHangsOnALostNode(t *testing.T) {
 	}
 }
 
-// Where a Pod of this runner is just ending, prepare lets it end first.
+// ending is a Pod whose grace ends in a while.
+func ending(in time.Duration) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		at := metav1.NewTime(time.Now().Add(in))
+		p.DeletionTimestamp = &at
+	}
+}
+
+// Where the Pod of a job is just ending, of whichever runner, and no other node is
+// free, prepare lets it end first: its own Pod beside it would have a node
+// booted.
 func TestPrepareWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	h := leaver(t)
 	h.server.KeepTerminating()
 	like := h.prepared()
-	h.other(like, "ending", firstRunner, func(p *corev1.Pod) {
-		at := metav1.NewTime(time.Now().Add(time.Minute))
-		p.DeletionTimestamp = &at
-	})
+	h.other(like, "ending", secondRunner, ending(time.Minute))
 	h.job["id"] = 4712
 	prepare := h.start("prepare")
-	h.server.Wait(t, "prepare has looked three times", func() bool { return h.server.Requests().Count("list", "pods") >= 4 })
+	h.server.Wait(t, "prepare waits", func() bool { return h.server.Requests().Count("watch", "pods") == 2 })
 	if n := h.server.Requests().Count("create", "pods"); n != 1 {
 		t.Errorf("%d Pods were made while one was ending", n)
 	}
@@ -277,28 +303,34 @@ func TestPrepareWaitsForRoom(t *testing.T) {
 	if n := h.server.Requests().Count("create", "pods"); n != 2 {
 		t.Errorf("%d Pods were made", n)
 	}
+	if n := h.server.Requests().Count("list", "pods") + h.server.Requests().Count("list", "nodes"); n != 3 {
+		t.Errorf("waiting took %d lists:\n%s", n, h.server.Requests())
+	}
 }
 
-// It does not wait for long, nor for a Pod that does not end.
+// It does not wait where a node is free, for a Pod that should have ended long
+// ago, nor for long for one that does not end.
 func TestPrepareDoesNotWaitForRoomForEver(t *testing.T) {
 	t.Parallel()
 	h := leaver(t)
 	h.server.KeepTerminating()
 	like := h.prepared()
-	h.other(like, "overdue", firstRunner, func(p *corev1.Pod) {
-		at := metav1.NewTime(time.Now().Add(-5 * time.Second))
-		p.DeletionTimestamp = &at
-	})
+	h.other(like, "overdue", firstRunner, ending(-15*time.Second))
 	h.job["id"] = 4712
 	h.prepared()
-	if n := h.server.Requests().Count("list", "pods"); n != 2 {
-		t.Errorf("%d lists for a Pod that is overdue", n)
+	if n := h.server.Requests().Count("list", "nodes"); n != 0 {
+		t.Errorf("the nodes were listed %d times for a Pod that is overdue", n)
 	}
-	h.other(like, "never-ends", firstRunner, func(p *corev1.Pod) {
-		at := metav1.NewTime(time.Now().Add(time.Minute))
-		p.DeletionTimestamp = &at
-	})
+	h.other(like, "ends-where-it-can", firstRunner, ending(time.Minute))
+	h.server.SetNode("free", true)
 	h.job["id"] = 4713
+	before := h.server.Requests().Count("watch", "pods")
+	h.prepared()
+	if n := h.server.Requests().Count("watch", "pods") - before; n != 1 {
+		t.Errorf("%d Pods were watched although a node is free", n)
+	}
+	h.server.RemoveNode("free")
+	h.job["id"] = 4714
 	h.prepared()
 }
 

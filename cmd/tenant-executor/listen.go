@@ -32,7 +32,7 @@ func (a *app) listen(ctx context.Context, s settings.Settings, once bool) (func(
 	if err != nil {
 		return nil, failure.Wrap(failure.Settings, err, "the address for Prometheus (metrics.listen)")
 	}
-	e := &exporter{dir: s.State.Dir, warn: func(err error) { a.voice.Warn("%v", err) }}
+	e := &exporter{book: func() (*course.Book, error) { return a.look(s.State.Dir) }, warn: func(err error) { a.voice.Warn("%v", err) }}
 	mux := http.NewServeMux()
 	mux.Handle("GET "+metricsPath, e)
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
@@ -55,7 +55,8 @@ func (a *app) listen(ctx context.Context, s settings.Settings, once bool) (func(
 // exporter answers Prometheus: the counts of jobs, and the state of the cluster
 // as it was last seen.
 type exporter struct {
-	dir  string
+	// book opens what is known of jobs.
+	book func() (*course.Book, error)
 	warn func(error)
 
 	mu   sync.Mutex
@@ -83,7 +84,7 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 
 // text is the metrics, also where what was counted could not be written down.
 func (e *exporter) text() ([]byte, error) {
-	book, err := course.Look(e.dir)
+	book, err := e.book()
 	if err != nil {
 		return nil, err
 	}

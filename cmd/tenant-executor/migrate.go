@@ -45,7 +45,10 @@ configuration, and a table of every key that was found:
 
 It changes nothing. With --write FILE the driver's configuration goes to a file as
 well; one that is there is written over only with --overwrite. No token is printed
-or written.`,
+or written, and values of services' variables are only written.
+
+The exit code is 0 where the driver takes the configuration as it is, 1 where
+something in it is still to be set or corrected, and 2 where nothing was made.`,
 		Example: `  tenant-executor migrate
   tenant-executor migrate --config-file config.toml --runner "my runner" --write driver.toml
 
@@ -98,8 +101,17 @@ func (a *app) migrate(f migrateFlags) error {
 	if err := write(file.Name, all); err != nil {
 		return failure.Wrap(failure.Internal, err, "writing the output")
 	}
+	for _, m := range all {
+		if len(m.Missing) > 0 {
+			return &quietExit{migrateIncomplete}
+		}
+	}
 	return nil
 }
+
+// migrateIncomplete is the exit code of migrate where the driver would not take
+// the configuration as it is.
+const migrateIncomplete = 1
 
 func writeDriverConfig(f migrateFlags, all []migrate.Migration) error {
 	if len(all) > 1 && !f.options.Inherit {
@@ -109,7 +121,7 @@ func writeDriverConfig(f migrateFlags, all []migrate.Migration) error {
 		}
 		return &usageError{fmt.Errorf("%s has several runners (%s): with --write choose one of them with --runner", f.from, strings.Join(names, ", "))}
 	}
-	err := placeFile(f.write, all[0].DriverConfig, f.overwrite)
+	err := placeFile(f.write, all[0].DriverFile, f.overwrite)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return &usageError{fmt.Errorf("%s is there already, and nothing was written; add --overwrite to replace it", f.write)}

@@ -13,6 +13,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/stages/course"
 	"github.com/socialweb-computer/tenant-executor/stages/hostlog"
 	"github.com/socialweb-computer/tenant-executor/stages/metrics"
+	"github.com/socialweb-computer/tenant-executor/stages/state"
 	"github.com/socialweb-computer/tenant-executor/stages/traces"
 )
 
@@ -35,7 +36,7 @@ type observed struct {
 }
 
 // observe begins the observation of the stage that this process is.
-func (a *app) observe(s settings.Settings, j job.Job) {
+func (a *app) observe(s settings.Settings, folder *state.Folder, j job.Job) {
 	if a.stage == "" || a.observed != nil {
 		return
 	}
@@ -48,6 +49,11 @@ func (a *app) observe(s settings.Settings, j job.Job) {
 	var noBook, noEntry, noLog error
 	o.book, noBook = course.Open(s.State.Dir)
 	o.entry, noEntry = course.Begin(o.book, j, attemptOf(a.environment, j), a.stage, stages.Clock{}.Now)
+	if a.stage == course.Prepare || a.stage == course.Cleanup {
+		host := a.host(folder)
+		noEntry = errors.Join(noEntry, o.entry.OwnedBy(host.Owner))
+		o.book.Judge(host.Over)
+	}
 	o.log, noLog = hostlog.Open(s.Log, j, a.environment, a.stage)
 	o.trouble, o.unwritten = noLog, errors.Join(noBook, noEntry)
 	o.log.Begin()
@@ -79,6 +85,9 @@ func (o *observed) end(failed error) {
 	c, step, err := o.entry.End(failed)
 	o.unwritten = errors.Join(o.unwritten, err)
 	o.log.End(c, step, failed)
+	if o.stage == course.Cleanup {
+		o.unwritten = errors.Join(o.unwritten, o.book.Settle())
+	}
 	if o.stage == course.Cleanup && o.settings.Metrics.Used() {
 		o.trouble = errors.Join(o.trouble, o.count())
 	}

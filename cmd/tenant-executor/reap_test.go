@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/socialweb-computer/tenant-executor/kube/faultserver"
@@ -57,7 +58,7 @@ func TestReap(t *testing.T) {
 		t.Errorf("got %v", found)
 	}
 	h.other(like, "dead", firstRunner, owned(t, "pid", impossible))
-	h.other(like, "expired", firstRunner, expired)
+	h.other(like, "expired", firstRunner, func(p *corev1.Pod) { expired(p); owned(t, "host", "elsewhere")(p) })
 	h.other(like, "another-runners", secondRunner, owned(t, "pid", impossible))
 	want := map[string]any{"dead": "runner gone", "expired": "expired", "alone": "no Pod"}
 	for _, dry := range []bool{true, false} {

@@ -40,7 +40,8 @@ $SYSTEM_FAILURE_EXIT_CODE. By hand they are 1 and 2.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			a.voice = joblog.New(a.stdout)
+			out := joblog.NewOutput(a.stdout)
+			a.voice = joblog.New(out)
 			if err := a.forgetExitCode(); err != nil {
 				return err
 			}
@@ -53,7 +54,7 @@ $SYSTEM_FAILURE_EXIT_CODE. By hand they are 1 and 2.`,
 			if err != nil {
 				return err
 			}
-			err = d.Run(c.Context(), script, args[1], a.stdout, a.hurry)
+			err = d.Run(c.Context(), script, args[1], out, a.hurry)
 			d.TellHold(args[1], err)
 			return err
 		},

@@ -14,6 +14,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/cmd/tenant-executor/show"
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/stages"
 )
@@ -116,7 +117,7 @@ func (h *hand) shell(ctx context.Context, d *stages.Driver, t stages.Terminal) e
 	t.Stdin = &keyboard{from: h.stdin, hangUp: hangUp}
 	t.Sizes = sizesOf(ctx, screen)
 	// In raw mode a line does not begin at the left by itself.
-	t.Say = func(line string) { _, _ = fmt.Fprintf(h.stderr, "\r\n%s\r\n", line) }
+	t.Say = func(line string) { _, _ = fmt.Fprintf(h.stderr, "\r\n%s\r\n", joblog.Harmless(line)) }
 	return d.Shell(ctx, t)
 }
 

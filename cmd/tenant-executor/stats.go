@@ -96,7 +96,7 @@ func (a *app) stats(f statsFlags) error {
 // courses are the newest of this host, or of one runner, and the placeholders
 // that were seen since they began.
 func (a *app) courses(s settings.Settings, last int) ([]course.Course, []course.Sighting, error) {
-	book, err := course.Look(s.State.Dir)
+	book, err := a.look(s.State.Dir)
 	if err != nil {
 		return nil, nil, failure.Wrap(failure.Settings, err, "the state folder; run this as the runner's user")
 	}

@@ -107,14 +107,24 @@ func TestDamagedStateStopsNoJob(t *testing.T) {
 		}
 	}
 	dir := h.settings["state.dir"]
-	for name, text := range map[string]string{"undone-x": "{", ".tmp-1": "x", "host": "", "something": "\x00"} {
+	for name, text := range map[string]string{"undone-x": "{", ".tmp-1": "x", "something": "\x00"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	h.job["id"] = 4712
+	h.nextJob(4712)
 	made := h.prepared()
 	if got := h.names(); !slices.Equal(got, []string{made.Name}) {
+		t.Errorf("left: %v", got)
+	}
+	// A host that has lost its name knows no owner any more, and leaves alone
+	// what may be somebody's.
+	if err := os.WriteFile(filepath.Join(dir, "host"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.nextJob(4713)
+	next := h.prepared()
+	if got := h.names(); !slices.Equal(got, []string{made.Name, next.Name}) {
 		t.Errorf("left: %v", got)
 	}
 }

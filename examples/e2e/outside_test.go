@@ -33,7 +33,7 @@ type statistics struct {
 		Job   int64
 		Node  string
 		Kind  string
-		Waits struct{ Node, Start, Reach float64 }
+		Waits struct{ Node, Start, Reach, Queue float64 }
 		Steps []struct {
 			Name  string
 			Took  float64

@@ -46,6 +46,7 @@ func Read(name string, text []byte) (File, error) {
 	if err := toml.Unmarshal(text, &all); err != nil {
 		return File{}, fmt.Errorf("%s: %w", name, where(err))
 	}
+	all, _ = folded(all).(map[string]any)
 	file := File{Name: name, Concurrent: number(all["concurrent"]), ShutdownTimeout: number(all["shutdown_timeout"])}
 	entries, _ := all["runners"].([]any)
 	for _, entry := range entries {
@@ -75,7 +76,7 @@ func newRunner(keys map[string]any) Runner {
 		Name: text(keys["name"]), URL: text(keys["url"]), Executor: text(keys["executor"]),
 		ShortToken: ShortToken(text(keys["token"])), Limit: number(keys["limit"]), keys: keys,
 	}
-	r.Kubernetes = lowered(keys["kubernetes"])
+	r.Kubernetes, _ = keys["kubernetes"].(map[string]any)
 	if text(r.Kubernetes["bearer_token"]) != "" {
 		r.Kubernetes["bearer_token"] = "set" // that it is there is all that counts
 	}
@@ -87,18 +88,36 @@ func newRunner(keys map[string]any) Runner {
 	return r
 }
 
-// lowered is a table with its keys in lower case: the runner's own decoder
-// takes them in any (github.com/BurntSushi/toml, decode.go).
-func lowered(value any) map[string]any {
-	table, ok := value.(map[string]any)
-	if !ok {
-		return nil
+// named are the tables whose keys are names that somebody has chosen, and not
+// keys of the runner's.
+var named = []string{
+	"pod_labels", "pod_annotations", "node_selector", "node_tolerations", "match_labels", "items", "volume_attributes", "feature_flags",
+}
+
+// folded is a value with the keys of its tables in lower case: the runner's own
+// decoder takes them in any (github.com/BurntSushi/toml, decode.go). Of two that
+// differ in case alone the one in lower case counts, as there.
+func folded(value any) any {
+	switch v := value.(type) {
+	case []any:
+		for i := range v {
+			v[i] = folded(v[i])
+		}
+	case map[string]any:
+		lower := make(map[string]any, len(v))
+		for key, inner := range v {
+			name := strings.ToLower(key)
+			if _, exact := v[name]; exact && name != key {
+				continue
+			}
+			if !slices.Contains(named, name) {
+				inner = folded(inner)
+			}
+			lower[name] = inner
+		}
+		return lower
 	}
-	lower := map[string]any{}
-	for key, v := range table {
-		lower[strings.ToLower(key)] = v
-	}
-	return lower
+	return value
 }
 
 func text(value any) string {
@@ -176,8 +195,18 @@ func Slots(f File, r Runner, ceiling int) string {
 	return ""
 }
 
-// Has says whether the runner's entry has a key, or a section, of that name.
-func (r Runner) Has(key string) bool { return r.keys[key] != nil }
+// Has reports whether the runner's entry has a key, or a section, at the end of
+// a path.
+func (r Runner) Has(path ...string) bool {
+	var value any = r.keys
+	for _, key := range path {
+		table, _ := value.(map[string]any)
+		if value = table[key]; value == nil {
+			return false
+		}
+	}
+	return true
+}
 
 // Text is a key of the runner's entry that holds text.
 func (r Runner) Text(key string) string { return text(r.keys[key]) }

@@ -2,6 +2,7 @@ package inherit_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -210,5 +211,43 @@ func TestCarryRefusesAnotherHost(t *testing.T) {
 	got, rows := inherit.Carry(r)
 	if len(got["cluster"]) != 0 || len(rows) != 1 || rows[0].State != inherit.Refused || !strings.Contains(rows[0].Note, "loopback") {
 		t.Errorf("carried %v: %+v", got, rows)
+	}
+}
+
+// The runner reads its keys in any case; names that people have chosen keep
+// theirs.
+func TestKeysInAnyCase(t *testing.T) {
+	file, err := inherit.Read("config.toml", []byte(`Concurrent = 3
+[[Runners]]
+Name = "one"
+Token = "glrt-abcdefghijkSECRET"
+Executor = "custom"
+Builds_Dir = "/b"
+builds_dir = "/lower"
+[Runners.Feature_Flags]
+FF_CONCRETE = true
+[Runners.Kubernetes]
+Image = "x:1"
+[Runners.Kubernetes.Pod_Labels]
+Team = "A"
+[[Runners.Kubernetes.Volumes.Host_Path]]
+Name = "ccache"
+Mount_Path = "/ccache"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Runners) != 1 || file.Concurrent != 3 || file.Runners[0].ShortToken != "abcdefghi" || len(file.Custom()) != 1 || file.Runners[0].Has("token") {
+		t.Fatalf("got %+v", file)
+	}
+	keys, rows := inherit.Carry(file.Runners[0])
+	kubernetes := keys["kubernetes"]
+	if kubernetes["image"] != "x:1" || kubernetes["pod_labels"].(map[string]any)["Team"] != "A" || keys["job"]["builds_dir"] != "/lower" {
+		t.Errorf("keys are %v", keys)
+	}
+	for _, want := range []string{"image", "pod_labels", "volumes", "FF_CONCRETE", "builds_dir"} {
+		if !slices.ContainsFunc(rows, func(r inherit.Row) bool { return r.Key == want }) {
+			t.Errorf("%s is lost in silence: %v", want, rows)
+		}
 	}
 }

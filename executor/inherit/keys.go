@@ -87,6 +87,8 @@ func Flags() []Row {
 		{"FF_SUSPENDABLE_ENVIRONMENTS", NotPossible, "the custom executor cannot suspend jobs"},
 		{"FF_USE_LEGACY_KUBERNETES_EXECUTION_STRATEGY", Pointless, "a stage runs on in the Pod when its connection is lost, and is found again"},
 		{"FF_WAIT_FOR_POD_TO_BE_REACHABLE", Pointless, "prepare always waits for that"},
+		{"FF_USE_POD_ACTIVE_DEADLINE_SECONDS", Pointless, "each Pod has a deadline, from the job's own time-out"},
+		{"FF_PRINT_POD_EVENTS", NotPossible, "the job log has the cluster's warnings alone (print_pod_warning_events); tenant-executor events JOB shows all events"},
 		{"FF_USE_DUMB_INIT_WITH_KUBERNETES_EXECUTOR", Pointless, "the program that starts a stage collects its processes"},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -35,16 +36,17 @@ type Job struct {
 	// Steps are the names of the job's steps in their order.
 	Steps []string
 
-	// NamesRunner is whether the job's own variables name a runner's short
-	// token: RunnerToken is then not to be trusted.
+	// NamesRunner reports whether the job sets the runner's short token itself.
+	// RunnerToken is then "", since nobody can tell the job's from the runner's.
 	NamesRunner bool
 	// RunnerToken is the short token of the runner, "" where none was handed
 	// over (a stage run by hand).
 	RunnerToken string
-	// RunnerName is the runner's description, "" where GitLab does not send
-	// it. It is for people only.
+	// RunnerName is the runner's description as GitLab sends it, "" where it
+	// does not. It is for people only.
 	RunnerName string
-	// ConcurrentID tells the jobs apart that the runner runs at once.
+	// ConcurrentID tells the jobs apart that the runner runs at once, "" where
+	// the job sets it itself.
 	ConcurrentID string
 	// BuildsDir and ProjectDir are where the runner's scripts work. Both are
 	// empty until config has answered.
@@ -119,10 +121,19 @@ type response struct {
 	} `json:"secrets"`
 }
 
-// tokenVariable is the runner's short token. The runner sets it
+// TokenVariable is the runner's short token. The runner sets it
 // (common/config.go:2498); GitLab sends it only where a pipeline or a project
 // sets it as well, and then that one wins.
-const tokenVariable = "CI_RUNNER_SHORT_TOKEN"
+const TokenVariable = "CI_RUNNER_SHORT_TOKEN"
+
+// Further facts about the runner that are variables.
+const (
+	// descriptionVariable comes from GitLab, among the job's first variables
+	// (Ci::Runner#predefined_variables).
+	descriptionVariable = "CI_RUNNER_DESCRIPTION"
+	// slotVariable comes from the runner (common/build.go, getBaseVariablesBeforeJob).
+	slotVariable = "CI_CONCURRENT_PROJECT_ID"
+)
 
 // ErrNoID is the error of a job file without a job id: it is not a job, or it
 // is cut off.
@@ -159,11 +170,8 @@ func Parse(data []byte, env Environment) (Job, error) {
 			SHA:       r.GitInfo.SHA,
 			BeforeSHA: r.GitInfo.BeforeSHA,
 		},
-		RunnerToken:  env.Variable(tokenVariable),
-		RunnerName:   env.Variable("CI_RUNNER_DESCRIPTION"),
-		ConcurrentID: env.Variable("CI_CONCURRENT_PROJECT_ID"),
-		BuildsDir:    env.Variable("CI_BUILDS_DIR"),
-		ProjectDir:   env.Variable("CI_PROJECT_DIR"),
+		BuildsDir:  env.Variable("CI_BUILDS_DIR"),
+		ProjectDir: env.Variable("CI_PROJECT_DIR"),
 	}
 	if j.Timeout <= 0 {
 		j.Timeout = defaultTimeout
@@ -175,13 +183,36 @@ func Parse(data []byte, env Environment) (Job, error) {
 		// A secret is a file unless it says otherwise (common/spec/spec.go).
 		j.Secrets[name] = secret.File == nil || *secret.File
 	}
-	for _, variable := range r.Variables {
-		j.NamesRunner = j.NamesRunner || variable.Key == tokenVariable
-	}
+	j.readRunner(env)
 	for _, step := range r.Steps {
 		j.Steps = append(j.Steps, step.Name)
 	}
 	return j, nil
+}
+
+// readRunner reads what is known of the runner. A pipeline can set every
+// variable, and what it sets wins over the runner's own, so one that the job
+// sets itself says nothing.
+func (j *Job) readRunner(env Environment) {
+	if j.NamesRunner = j.sets(TokenVariable); !j.NamesRunner {
+		j.RunnerToken = env.Variable(TokenVariable)
+	}
+	if !j.sets(slotVariable) {
+		j.ConcurrentID = env.Variable(slotVariable)
+	}
+	// GitLab's own variables come before those of pipelines and projects.
+	for _, v := range j.Variables {
+		if v.Key == descriptionVariable {
+			j.RunnerName = v.Value
+			break
+		}
+	}
+}
+
+// sets reports whether the job itself brings a variable or a secret.
+func (j *Job) sets(name string) bool {
+	_, secret := j.Secrets[name]
+	return secret || slices.ContainsFunc(j.Variables, func(v Variable) bool { return v.Key == name })
 }
 
 // withoutCredentials is a repository URL that can be shown: GitLab writes the

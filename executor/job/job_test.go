@@ -59,6 +59,33 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// A pipeline can set every variable, and what it sets wins over the runner's
+// own: what is known of the runner does not come from there.
+func TestAJobCannotForgeItsRunner(t *testing.T) {
+	env := job.ParseEnvironment([]string{
+		"CUSTOM_ENV_CI_RUNNER_SHORT_TOKEN=forged", "CUSTOM_ENV_CI_RUNNER_DESCRIPTION=forged", "CUSTOM_ENV_CI_CONCURRENT_PROJECT_ID=forged",
+	})
+	for name, text := range map[string]string{
+		"variables": `{"id": 1, "variables": [{"key": "CI_RUNNER_DESCRIPTION", "value": "the runner's own"},
+			{"key": "CI_RUNNER_SHORT_TOKEN", "value": "forged"}, {"key": "CI_RUNNER_DESCRIPTION", "value": "forged"},
+			{"key": "CI_CONCURRENT_PROJECT_ID", "value": "forged"}]}`,
+		"secrets": `{"id": 1, "variables": [{"key": "CI_RUNNER_DESCRIPTION", "value": "the runner's own"}],
+			"secrets": {"CI_RUNNER_SHORT_TOKEN": {}, "CI_CONCURRENT_PROJECT_ID": {}, "CI_RUNNER_DESCRIPTION": {}}}`,
+	} {
+		j, err := job.Parse([]byte(text), env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j.RunnerToken != "" || !j.NamesRunner || j.ConcurrentID != "" || j.RunnerName != "the runner's own" {
+			t.Errorf("%s: token %q (named by the job: %t), slot %q, name %q", name, j.RunnerToken, j.NamesRunner, j.ConcurrentID, j.RunnerName)
+		}
+	}
+	j, err := job.Parse([]byte(`{"id": 1}`), env)
+	if err != nil || j.RunnerToken != "forged" || j.NamesRunner || j.ConcurrentID != "forged" {
+		t.Errorf("what the runner itself says: %+v, %v", j, err)
+	}
+}
+
 func TestParseRefuses(t *testing.T) {
 	for name, text := range map[string]string{
 		"nothing":       "",

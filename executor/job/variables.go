@@ -55,8 +55,11 @@ func filePath(env Environment, name string) string {
 	return path.Join(env.Variable(tempDirVariable), name)
 }
 
-// ExpandWith replaces $NAME and ${NAME} in text as the runner does: by a
-// variable of own, or else by the job's. A file variable stands for its path.
+// ExpandWith replaces $NAME and ${NAME} in text as the runner does
+// (common/spec/variables.go:103): by a variable of own, or else by the job's. A
+// file variable stands for its path, so that its content gets nowhere but into
+// its file; $$ is a dollar sign, and what is no variable of the job is nothing.
+// It is the only way to expand.
 func (j Job) ExpandWith(env Environment, own []Variable, text string) string {
 	return os.Expand(text, func(name string) string {
 		if name == "$" {

@@ -3,6 +3,7 @@
 package joblog
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -18,12 +19,18 @@ const (
 	reset  = "\033[0;m"
 )
 
-// Log writes lines for the reader of the job log.
-type Log struct{ out io.Writer }
+// Log writes lines for the reader of the job log. They may hold what others wrote,
+// and are made harmless here, at the one place that all of them pass.
+type Log struct{ out *Output }
 
-// New is a Log that writes to out. A line goes out in one Write, so that lines
-// of several goroutines do not mix.
-func New(out io.Writer) Log { return Log{out: out} }
+// New is a Log that writes to out; an Output is shared with what else is written
+// to it.
+func New(out io.Writer) Log {
+	if shared, is := out.(*Output); is {
+		return Log{out: shared}
+	}
+	return Log{out: NewOutput(out)}
+}
 
 // Info says what happens.
 func (l Log) Info(format string, args ...any) {
@@ -37,7 +44,9 @@ func (l Log) Warn(format string, args ...any) {
 
 // Fail says why the stage ends: the cause, and below it what can be done.
 func (l Log) Fail(f *failure.Failure) {
-	l.line(red, "ERROR: "+f.Error())
+	own := lines(f)
+	own[0] = "ERROR: " + own[0]
+	l.line(red, own...)
 	if remedy := f.Remedy(); remedy != "" {
 		l.line("", remedy)
 	}
@@ -45,19 +54,45 @@ func (l Log) Fail(f *failure.Failure) {
 
 // Service shows a line that a service has written.
 func (l Log) Service(service, text string) {
-	_, _ = io.WriteString(l.out, ServiceLine(service, text)) // as in line
+	l.out.line(ServiceLine(Harmless(service), printable(text)))
 }
 
 // Lines lets whole lines of others in between those of the Log.
 func (l Log) Lines() *Mixer { return NewMixer(l.out) }
 
-func (l Log) line(colour, text string) {
-	text = strings.TrimRight(text, "\n")
-	if colour != "" {
-		text = colour + text + reset
+// lines are those of a failure: errors that errors.Join has joined have one each.
+// Every other line break in it is somebody else's.
+func lines(err error) []string {
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		joined, is := inner.(interface{ Unwrap() []error })
+		if !is {
+			continue
+		}
+		before, last := strings.CutSuffix(err.Error(), inner.Error())
+		parts := joined.Unwrap()
+		if !last || errors.Join(parts...).Error() != inner.Error() {
+			break
+		}
+		var all []string
+		for _, part := range parts {
+			all = append(all, lines(part)...)
+		}
+		all[0] = before + all[0]
+		return all
 	}
-	// A job log that cannot be written has no reader: nothing is left to tell.
-	_, _ = io.WriteString(l.out, text+"\n")
+	return []string{err.Error()}
+}
+
+// line writes one line, or several that belong together.
+func (l Log) line(colour string, text ...string) {
+	for i := range text {
+		text[i] = Harmless(text[i])
+	}
+	whole := strings.Join(text, "\n")
+	if colour != "" {
+		whole = colour + whole + reset
+	}
+	l.out.line(whole + "\n")
 }
 
 // Count is a number of things as people say it: 1 node, 2 nodes.

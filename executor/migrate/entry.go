@@ -28,8 +28,14 @@ func entry(r inherit.Runner, place, program string) string {
 	if !r.Has("safe_directory_checkout") {
 		b.WriteString("  # The kubernetes executor's own default: git must accept a repository that the\n  # helper has checked out for another user.\n  safe_directory_checkout = true\n")
 	}
-	if !r.Has("custom_build_dir") {
-		b.WriteString("  # The kubernetes executor's own default: jobs may set GIT_CLONE_PATH.\n  [runners.custom_build_dir]\n    enabled = true\n")
+	const clonePath = "  # The kubernetes executor's own default: jobs may set GIT_CLONE_PATH.\n"
+	switch {
+	case r.Has("custom_build_dir", "enabled"):
+	case r.Has("custom_build_dir"):
+		// Older registrations wrote the table, empty. A second one would be no TOML.
+		b.WriteString(clonePath + "  # In the table [runners.custom_build_dir] that is there:  enabled = true\n")
+	default:
+		b.WriteString(clonePath + "  [runners.custom_build_dir]\n    enabled = true\n")
 	}
 	prepareTimeout := (budget(settings.Defaults().Wait) + prepareAllowance) / time.Second
 	b.WriteString("  [runners.custom]\n")

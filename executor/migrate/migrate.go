@@ -6,13 +6,17 @@ package migrate
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"strings"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/inherit"
+	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/pod"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 )
 
@@ -35,9 +39,12 @@ type Migration struct {
 	// top of that file; "" where nothing has to change there.
 	RunnerConfig string `json:"runner_config"`
 	Global       string `json:"global_config,omitempty"`
-	// DriverPath and DriverConfig are the driver's configuration.
+	// DriverPath and DriverConfig are the driver's configuration. The values of
+	// services' variables, which may be passwords, are left out of it.
 	DriverPath   string `json:"driver_path"`
 	DriverConfig string `json:"driver_config"`
+	// DriverFile is DriverConfig with all its values, for a file alone.
+	DriverFile string `json:"-"`
 	// Missing is what the operator has still to set or correct in it.
 	Missing []string `json:"missing,omitempty"`
 	// Warnings are what else to look at.
@@ -109,7 +116,12 @@ func plan(file inherit.File, r inherit.Runner, place string, o Options) (Migrati
 	if err != nil {
 		return m, fmt.Errorf("writing the configuration of runner %s: %w", r.Label(), err)
 	}
-	m.DriverConfig = "# Configuration of tenant-executor for the runner " + quoted(r.Label()) + ".\n" + string(text)
+	shown, err := toml.Marshal(withoutValues(written))
+	if err != nil {
+		return m, fmt.Errorf("showing the configuration of runner %s: %w", r.Label(), err)
+	}
+	title := "# Configuration of tenant-executor for the runner " + quoted(r.Label()) + ".\n"
+	m.DriverFile, m.DriverConfig = title+string(text), title+string(shown)
 	if err := inherit.Refusals(rows); err != nil {
 		m.Missing = strings.Split(err.Error(), "\n")
 	}
@@ -127,17 +139,77 @@ func quoted(name string) string { return fmt.Sprintf("%q", name) }
 
 // missing is what the driver would say of its configuration.
 func missing(name string, text []byte, keys settings.Inherited, from string) []string {
+	var s settings.Settings
 	draft, err := settings.Read(name, text)
 	if err == nil {
-		_, err = draft.Over(keys, from)
+		s, err = draft.Over(keys, from)
 	}
 	if err == nil {
-		return nil
+		return unbuildable(s)
 	}
 	var all []string
 	for _, line := range strings.Split(err.Error(), "\n") {
 		line = strings.TrimPrefix(line, name+", with what it inherits from "+from+": ")
 		all = append(all, strings.TrimPrefix(line, name+": "))
+	}
+	return all
+}
+
+// unbuildable is what a job's Pod would be refused for, whatever the job: some of
+// what settings say shows only in the Pod.
+func unbuildable(s settings.Settings) []string {
+	plan := pod.Plan{
+		Job:       job.Job{ID: 1, Image: job.Image{Name: "image"}},
+		Settings:  s.Kubernetes,
+		BuildsDir: s.Job.BuildsDir, CacheDir: s.Job.CacheDir,
+		Attempt: "a", Keeper: []string{"sh"}, Folder: "/tenant-executor",
+		ReadFile: func(string) ([]byte, error) { return nil, errElsewhere },
+	}
+	_, err := plan.Build()
+	if err == nil || errors.Is(err, errElsewhere) || failure.Of(err).Cause != failure.Settings {
+		return nil
+	}
+	return []string{err.Error()}
+}
+
+// errElsewhere keeps a look at settings from reading the files that they name:
+// those of another host, perhaps.
+var errElsewhere = errors.New("the file is on the runner's host")
+
+// hidden stands for a value that is not shown.
+const hidden = "(not shown)"
+
+// withoutValues are keys without the values of services' variables.
+func withoutValues(keys settings.Inherited) settings.Inherited {
+	shown := settings.Inherited{}
+	for table, inside := range keys {
+		shown[table] = maps.Clone(inside)
+	}
+	services, _ := shown["kubernetes"]["services"].([]any)
+	list := make([]any, len(services))
+	for i, service := range services {
+		list[i] = service
+		if table, ok := service.(map[string]any); ok {
+			table = maps.Clone(table)
+			if variables, ok := table["environment"].([]any); ok {
+				table["environment"] = namesAlone(variables)
+			}
+			list[i] = table
+		}
+	}
+	if len(services) > 0 {
+		shown["kubernetes"]["services"] = list
+	}
+	return shown
+}
+
+// namesAlone are variables (NAME=value) with their values left out.
+func namesAlone(variables []any) []any {
+	all := make([]any, len(variables))
+	for i, v := range variables {
+		text, _ := v.(string)
+		name, _, _ := strings.Cut(text, "=")
+		all[i] = name + "=" + hidden
 	}
 	return all
 }

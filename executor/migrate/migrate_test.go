@@ -163,3 +163,45 @@ func TestNothingToMigrate(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// What the driver would refuse is said, whether it shows in the settings or in
+// the Pod that they make.
+func TestWhatTheDriverRefusesIsMissing(t *testing.T) {
+	for text, want := range map[string]string{
+		"cleanup_grace_period_seconds = 0": "cleanup_grace_period_seconds is 0",
+		"namespace = \"Not One\"":          `kubernetes.namespace is "Not One"`,
+		"[runners.kubernetes.service_container_security_context]\nprivileged = true\nallow_privilege_escalation = false": "service_container_security_context",
+		"[runners.kubernetes.node_selector]\n\"kubernetes.io/os\" = \"windows\"":                                         "windows",
+	} {
+		m := plan(t, "concurrent = 10\n"+strings.Replace(entry("one", "tokenone1", ""), "    helper_image = \"helper:1\"\n", "", 1)+text+"\n", "", options())[0]
+		if !strings.Contains(strings.Join(m.Missing, "\n"), want) {
+			t.Errorf("%s: missing is %q, want %q in it", text, m.Missing, want)
+		}
+	}
+}
+
+// Values of services' variables are for the file alone.
+func TestValuesOfServicesAreNotShown(t *testing.T) {
+	m := plan(t, "concurrent = 10\n"+entry("one", "tokenone1", "")+"[[runners.kubernetes.services]]\nname = \"postgres:16\"\nenvironment = [\"POSTGRES_PASSWORD=hunter2\"]\n", "", options())[0]
+	if strings.Contains(m.DriverConfig, "hunter2") || !strings.Contains(m.DriverConfig, "POSTGRES_PASSWORD=(not shown)") {
+		t.Errorf("shown:\n%s", m.DriverConfig)
+	}
+	s, err := settings.Parse(m.DriverPath, []byte(m.DriverFile))
+	if err != nil || s.Kubernetes.Services[0].Environment[0] != "POSTGRES_PASSWORD=hunter2" {
+		t.Errorf("%v in\n%s", err, m.DriverFile)
+	}
+}
+
+// Old registrations wrote an empty table. A second one would be no TOML, and what
+// counts is whether the key is set.
+func TestEmptyTableOfBuildFolders(t *testing.T) {
+	entryOf := func(more string) string {
+		return plan(t, "concurrent = 10\n"+entry("one", "tokenone1", more), "", options())[0].RunnerConfig
+	}
+	if got := entryOf("[runners.custom_build_dir]\n"); strings.Contains(got, "\n  [runners.custom_build_dir]") || !strings.Contains(got, "that is there:  enabled = true") {
+		t.Errorf("with an empty table:\n%s", got)
+	}
+	if got := entryOf("[runners.custom_build_dir]\nenabled = false\n"); strings.Contains(got, "custom_build_dir") {
+		t.Errorf("with a key of the operator's:\n%s", got)
+	}
+}

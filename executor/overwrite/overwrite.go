@@ -5,6 +5,7 @@
 package overwrite
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -42,8 +43,8 @@ type Ignored struct{ Variable, Reason string }
 // Apply sets what the job's variables say. The error is a *failure.Failure of
 // the job where one of them is not allowed or makes no sense; the settings of
 // the Result are then the operator's own, and given settings never change.
-func Apply(given settings.Kubernetes, variables job.Environment) (Result, error) {
-	a := applier{variables: variables, Result: Result{Settings: given}}
+func Apply(given settings.Kubernetes, j job.Job, variables job.Environment) (Result, error) {
+	a := applier{job: j, variables: variables, Result: Result{Settings: given}}
 	if err := a.all(); err != nil {
 		return Result{Settings: given}, err
 	}
@@ -51,6 +52,7 @@ func Apply(given settings.Kubernetes, variables job.Environment) (Result, error)
 }
 
 type applier struct {
+	job       job.Job
 	variables job.Environment
 	Result
 }
@@ -165,7 +167,7 @@ func (a *applier) maps() error {
 			if problems := row.check(name, value); len(problems) > 0 {
 				return refuse(variable, text, "%s", strings.Join(problems, "; "))
 			}
-			if strings.HasPrefix(row.key, "pod_") && pod.Protected(name) {
+			if strings.HasPrefix(row.key, "pod_") && pod.ProtectedFromJobs(name) {
 				a.ignore(variable, name+" belongs to the runner or the driver")
 				continue
 			}
@@ -180,8 +182,10 @@ func (a *applier) maps() error {
 	return nil
 }
 
-// named are the job's variables of a prefix, in order. One that is empty is
-// none: it cannot be told from one that a job takes back.
+// named are the job's variables of a prefix, in the order in which GitLab sent
+// them: where two set one name, the later counts. Those of the runner's own
+// environment come first. One that is empty is none: it cannot be told from one
+// that a job takes back.
 func (a *applier) named(prefix string) []string {
 	var names []string
 	for _, name := range a.variables.Names() {
@@ -189,7 +193,13 @@ func (a *applier) named(prefix string) []string {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
+	place := map[string]int{}
+	for i, v := range a.job.Variables {
+		place[v.Key] = i + 1
+	}
+	slices.SortFunc(names, func(x, y string) int {
+		return cmp.Or(cmp.Compare(place[x], place[y]), strings.Compare(x, y))
+	})
 	return names
 }
 

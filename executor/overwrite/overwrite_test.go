@@ -80,7 +80,7 @@ func TestApply(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			given, want := operators(), operators()
 			test.change(&want)
-			got, err := overwrite.Apply(given, variables(test.variables...))
+			got, err := overwrite.Apply(given, job.Job{}, variables(test.variables...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +106,7 @@ func TestAllGatesClosed(t *testing.T) {
 	for _, name := range all {
 		env["CUSTOM_ENV_"+name] = "not even valid"
 	}
-	got, err := overwrite.Apply(closed, env)
+	got, err := overwrite.Apply(closed, job.Job{}, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestRefusals(t *testing.T) {
 		{"selector's value", "KUBERNETES_NODE_SELECTOR_1", "pool=a b", []string{"label"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := overwrite.Apply(operators(), variables(test.variable+"="+test.value))
+			got, err := overwrite.Apply(operators(), job.Job{}, variables(test.variable+"="+test.value))
 			var f *failure.Failure
 			if !errors.As(err, &f) || f.Class() != failure.Build || f.Cause != failure.Overwrite {
 				t.Fatalf("error %v, want a refusal", err)
@@ -173,7 +173,7 @@ func TestOtherGroups(t *testing.T) {
 				t.Skipf("there is no key %s", test.key)
 			}
 			test.set(&k)
-			got, err := overwrite.Apply(k, variables(test.variable+"="+test.value))
+			got, err := overwrite.Apply(k, job.Job{}, variables(test.variable+"="+test.value))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -182,10 +182,24 @@ func TestOtherGroups(t *testing.T) {
 				t.Errorf("%s is %q, %v", test.key, field.Text(), field.Map())
 			}
 			for _, value := range test.refused {
-				if _, err := overwrite.Apply(k, variables(test.variable+"="+value)); err == nil {
+				if _, err := overwrite.Apply(k, job.Job{}, variables(test.variable+"="+value)); err == nil {
 					t.Errorf("%s is accepted", value)
 				}
 			}
 		})
+	}
+}
+
+// Where two variables set one name, the one that GitLab sent later counts,
+// whatever they are called.
+func TestTheLaterVariableCounts(t *testing.T) {
+	j := job.Job{Variables: []job.Variable{{Key: "KUBERNETES_POD_LABELS_Z"}, {Key: "KUBERNETES_POD_LABELS_B"}}}
+	got, err := overwrite.Apply(operators(), j, variables(
+		"KUBERNETES_POD_LABELS_A=of=runner", "KUBERNETES_POD_LABELS_Z=of=first", "KUBERNETES_POD_LABELS_B=of=second"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if of := got.Settings.PodLabels["of"]; of != "second" {
+		t.Errorf("the label is %q, want that of the later variable", of)
 	}
 }

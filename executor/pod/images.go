@@ -3,7 +3,6 @@ package pod
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -16,9 +15,10 @@ import (
 // image is the image of the build container, "" where there is none.
 func (p Plan) image() string {
 	if p.Job.Image.Name != "" {
-		return p.Variables.Expand(p.Job.Image.Name)
+		// The runner has expanded it (common/build.go, expandContainerOptions).
+		return p.Job.Image.Name
 	}
-	return p.Variables.Expand(p.Settings.Image)
+	return p.expand(p.Settings.Image)
 }
 
 // checkImage refuses a job without an image, or with one that it may not
@@ -26,8 +26,6 @@ func (p Plan) image() string {
 func (b *builder) checkImage() error {
 	switch {
 	case b.image() != "":
-	case b.Job.Image.Name != "":
-		return failure.New(failure.ImageInvalid, "the image %q of job %d is empty once its variables are expanded", b.Job.Image.Name, b.Job.ID)
 	default:
 		return failure.New(failure.ImageMissing, "job %d names no image", b.Job.ID)
 	}
@@ -35,18 +33,13 @@ func (b *builder) checkImage() error {
 }
 
 // allowed checks an image against the patterns of an allowed_… key. The
-// operator's own images are always allowed, as in the kubernetes executor
+// operator's own image for jobs is always allowed, as in the kubernetes executor
 // (executors/kubernetes/kubernetes.go, verifyAllowedImages).
 func (b *builder) allowed(image, what string, patterns []string) error {
 	if len(patterns) == 0 {
 		return nil
 	}
-	helper, err := b.HelperImage()
-	if err != nil {
-		return err
-	}
-	own := []string{b.Variables.Expand(b.Settings.Image), helper}
-	if slices.Contains(own, image) {
+	if image == b.expand(b.Settings.Image) {
 		return nil
 	}
 	for _, pattern := range patterns {
@@ -70,7 +63,7 @@ var released = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+`)
 // *failure.Failure.
 func (p Plan) HelperImage() (string, error) {
 	if p.Settings.HelperImage != "" {
-		return p.Variables.Expand(p.Settings.HelperImage), nil
+		return p.expand(p.Settings.HelperImage), nil
 	}
 	selector := p.nodeSelector()
 	if system := selector[corev1.LabelOSStable]; system != "" && system != "linux" {
@@ -92,7 +85,7 @@ func (p Plan) HelperImage() (string, error) {
 	}
 	tag := helperArch(arch) + "-" + version
 	// Alpine was there before there were flavours, so its tags have none.
-	if flavor := p.Variables.Expand(p.Settings.HelperImageFlavor); flavor != "" && flavor != "alpine" {
+	if flavor := p.expand(p.Settings.HelperImageFlavor); flavor != "" && flavor != "alpine" {
 		tag = flavor + "-" + tag
 	}
 	return fmt.Sprintf("%s:%s", gitlabHelper, tag), nil

@@ -83,17 +83,17 @@ func TestImagesAreExpanded(t *testing.T) {
 	vars := variables("CI_REGISTRY_IMAGE", "registry.example.com/group/app", "TAG", "7", "CI_RUNNER_VERSION", "19.4.0")
 	o := built(t, func(p *pod.Plan) {
 		p.Variables = vars
-		p.Job.Image.Name = "$CI_REGISTRY_IMAGE/x:${TAG}"
+		p.Job.Image.Name = "registry.example.com/group/app/x:$TAG" // the runner has expanded it
 		p.Settings.HelperImage = "mirror/helper:x86_64-v$CI_RUNNER_VERSION"
 	})
-	if diff := cmp.Diff([]string{"registry.example.com/group/app/x:7", "mirror/helper:x86_64-v19.4.0"}, o.Images()); diff != "" {
+	if diff := cmp.Diff([]string{"registry.example.com/group/app/x:$TAG", "mirror/helper:x86_64-v19.4.0"}, o.Images()); diff != "" {
 		t.Error(diff)
 	}
 	o = built(t, func(p *pod.Plan) { p.Variables, p.Job.Image.Name, p.Settings.Image = vars, "", "debian:$TAG" })
 	if got := o.Images()[0]; got != "debian:7" {
 		t.Errorf("default image %q", got)
 	}
-	wantCause(t, func(p *pod.Plan) { p.Job.Image.Name = "$NOSUCH" }, failure.ImageInvalid, `"$NOSUCH"`, "empty")
+	wantCause(t, func(p *pod.Plan) { p.Job.Image.Name, p.Settings.Image = "", "$NOSUCH" }, failure.ImageMissing, "names no image")
 }
 
 func TestHelperImage(t *testing.T) {
@@ -145,13 +145,12 @@ func TestAllowedImages(t *testing.T) {
 		{[]string{"registry.example.com/*"}, "registry.example.com/a/b:1", false},
 		{[]string{"registry.example.com/**"}, "registry.example.com/a/b:1", true},
 		{[]string{"x", "{ruby,node}:[0-9]*"}, "node:22", true},
-		{[]string{"x"}, "default:1", true}, // the configuration's own
-		{[]string{"x"}, "helper:19", true},
+		{[]string{"x"}, "default:1", true},  // the configuration's own
+		{[]string{"x"}, "helper:19", false}, // no image for jobs
 		{[]string{"x"}, "xx", false},
 	} {
 		change := func(p *pod.Plan) {
-			p.Settings.AllowedImages, p.Settings.Image, p.Job.Image.Name = test.patterns, "default:1", "$IMAGE"
-			p.Variables = variables("IMAGE", test.image)
+			p.Settings.AllowedImages, p.Settings.Image, p.Job.Image.Name = test.patterns, "default:1", test.image
 		}
 		if test.allowed {
 			built(t, change)
@@ -164,10 +163,24 @@ func TestAllowedImages(t *testing.T) {
 func TestAllowedServices(t *testing.T) {
 	change := func(p *pod.Plan) {
 		p.Variables = variables("V", "7")
-		p.Job.Services = []job.Image{{Name: "redis:$V"}, {Name: "postgres:$V"}}
+		p.Job.Services = []job.Image{{Name: "redis:7"}, {Name: "postgres:7"}}
 		p.Settings.AllowedServices = []string{"redis:*"}
 	}
 	wantCause(t, change, failure.NotAllowed, "image postgres:7 is none of allowed_services: redis:*")
+
+	// Services of the configuration are no way around: a job's variable may
+	// stand in their names.
+	for _, name := range []string{"$ANY", "postgres:7"} {
+		wantCause(t, func(p *pod.Plan) {
+			p.Variables = variables("ANY", "postgres:7")
+			p.Settings.Services = []settings.Service{{Name: name}}
+			p.Settings.AllowedServices = []string{"redis:*"}
+		}, failure.NotAllowed, "image postgres:7 is none of allowed_services: redis:*")
+	}
+	built(t, func(p *pod.Plan) {
+		p.Settings.Image, p.Settings.Services = "default:1", []settings.Service{{Name: "redis:7"}, {Name: "default:1"}}
+		p.Settings.AllowedServices = []string{"redis:*"}
+	})
 }
 
 func TestPullPolicies(t *testing.T) {
@@ -275,7 +288,7 @@ func TestUsersOfJobs(t *testing.T) {
 func TestImagesGolden(t *testing.T) {
 	o := built(t, func(p *pod.Plan) {
 		p.Variables = variables("FF_KUBERNETES_HONOR_ENTRYPOINT", "true", "CI_REGISTRY_IMAGE", "registry.example.com/group/app", "CI_RUNNER_VERSION", "19.4.0")
-		p.Job.Image = job.Image{Name: "$CI_REGISTRY_IMAGE:1", PullPolicies: []string{settings.PullAlways}}
+		p.Job.Image = job.Image{Name: "registry.example.com/group/app:1", PullPolicies: []string{settings.PullAlways}}
 		p.Job.Image.Options.Kubernetes.User = "1000:1000"
 		p.Settings.AllowedPullPolicies = []string{settings.PullIfNotPresent, settings.PullAlways}
 		p.Settings.HelperImage = ""

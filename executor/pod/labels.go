@@ -66,12 +66,20 @@ const (
 // so that network policies, dashboards and cost reports go on working.
 const runnerDomain = "runner.gitlab.com/"
 
-// Protected says whether a label or annotation is the runner's or the
+// labelSlot is a label of the kubernetes executor outside the runner's own
+// label space, so that the operator can set it.
+const labelSlot = "pod"
+
+// ProtectedFromJobs reports whether a label or annotation is one that a job must
+// not set, whatever the operator's settings let it set.
+func ProtectedFromJobs(name string) bool { return name == labelSlot || Protected(name) }
+
+// Protected reports whether a label or annotation is the runner's or the
 // driver's own, which settings must not set.
 func Protected(name string) bool {
 	prefix, _, found := strings.Cut(name, "/")
 	if !found {
-		return name == "pod"
+		return false
 	}
 	space := strings.TrimSuffix(runnerDomain, "/")
 	return prefix == strings.TrimSuffix(domain, "/") || prefix == space || strings.HasSuffix(prefix, "."+space)
@@ -102,9 +110,11 @@ func (p Plan) labels() map[string]string {
 	}
 	unique := runnerLabelValue(uniqueName(j))
 
-	labels := map[string]string{}
+	// The operator's own value of this one counts, as in the kubernetes executor
+	// (executors/kubernetes/kubernetes.go, buildLabels).
+	labels := map[string]string{labelSlot: unique}
 	for name, value := range p.Settings.PodLabels {
-		labels[name] = runnerLabelValue(p.Variables.Expand(value))
+		labels[name] = runnerLabelValue(p.expand(value))
 	}
 	for name, value := range map[string]string{
 		LabelComponent: ComponentJob,
@@ -114,12 +124,11 @@ func (p Plan) labels() map[string]string {
 		LabelRunner:    LabelValue(j.RunnerToken),
 		LabelAttempt:   p.Attempt,
 
-		"pod":                                           unique,
 		"job." + runnerDomain + "pod":                   unique,
 		"project." + runnerDomain + "id":                decimal(j.Project.ID),
 		"project." + runnerDomain + "name":              runnerLabelValue(j.Project.Name),
 		"project." + runnerDomain + "namespace":         runnerLabelValue(namespace),
-		"project." + runnerDomain + "namespace-id":      decimal(j.Project.NamespaceID),
+		"project." + runnerDomain + "namespace-id":      sentID(j.Project.NamespaceID),
 		"project." + runnerDomain + "root-namespace":    runnerLabelValue(root),
 		"project." + runnerDomain + "root-namespace-id": decimal(j.Project.RootNamespaceID),
 		"manager." + runnerDomain + "name":              runnerLabelValue(j.RunnerName),
@@ -145,9 +154,14 @@ func uniqueName(j job.Job) string {
 
 func (p Plan) annotations() map[string]string {
 	j := p.Job
-	annotations := map[string]string{}
+	annotations := map[string]string{
+		// Autoscalers must not move a job: it cannot be started again. The
+		// operator may know better.
+		"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+		"karpenter.sh/do-not-disrupt":                    "true",
+	}
 	for name, value := range p.Settings.PodAnnotations {
-		annotations[name] = p.Variables.Expand(value)
+		annotations[name] = p.expand(value)
 	}
 	if p.Owner != "" {
 		annotations[AnnotationOwner] = p.Owner
@@ -166,10 +180,6 @@ func (p Plan) annotations() map[string]string {
 		"job." + runnerDomain + "before_sha": j.Git.BeforeSHA,
 		"job." + runnerDomain + "timeout":    j.Timeout.String(),
 		"project." + runnerDomain + "id":     decimal(j.Project.ID),
-
-		// Autoscalers must not move a job: it cannot be started again.
-		"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
-		"karpenter.sh/do-not-disrupt":                    "true",
 	} {
 		annotations[name] = value
 	}
@@ -203,10 +213,8 @@ func KeySelector(key string) string {
 	return LabelComponent + "=" + ComponentJob + "," + LabelJob + "=" + key
 }
 
-// RunnerSelector finds every Pod of a runner's jobs.
-func RunnerSelector(token string) string {
-	return LabelComponent + "=" + ComponentJob + "," + RunnerObjects(token)
-}
+// SelectorMade finds everything that was made for any job, of any kind.
+func SelectorMade() string { return LabelJob }
 
 // RunnerObjects finds everything that was made for a runner's jobs, of any
 // kind.

@@ -66,3 +66,11 @@ func labelRune(r rune) bool {
 }
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
+
+// sentID is an id that GitLab may not have sent, "" then.
+func sentID(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return decimal(n)
+}

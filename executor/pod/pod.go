@@ -141,6 +141,9 @@ func (p Plan) name() string {
 	return name
 }
 
+// expand puts the job's variables into a text of the settings.
+func (p Plan) expand(text string) string { return p.Job.ExpandWith(p.Variables, nil, text) }
+
 // frame is the Pod without its containers.
 func (b *builder) frame() error {
 	deadline := int64((b.Job.Timeout + slack) / time.Second)

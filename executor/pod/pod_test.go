@@ -1,6 +1,7 @@
 package pod_test
 
 import (
+	"encoding/base64"
 	"errors"
 	"flag"
 	"os"
@@ -234,13 +235,69 @@ func TestPodTellsItsJob(t *testing.T) {
 	}
 }
 
+// What stands in a file for a job's scripts gets into no object and no message.
+func TestFilesStayOutOfThePod(t *testing.T) {
+	const content = "-----BEGIN OPENSSH PRIVATE KEY-----"
+	p := plan()
+	p.Variables = variables("KEYFILE", content, "RUNNER_TEMP_PROJECT_DIR", "/builds/demo.tmp")
+	p.Job.Variables = []job.Variable{{Key: "KEYFILE", Value: content, File: true}}
+	p.Settings.PodAnnotations = map[string]string{"note": "$KEYFILE"}
+	p.Settings.PodLabels = map[string]string{"note": "x$KEYFILE"}
+	p.Settings.Image, p.Job.Image.Name = "image:$KEYFILE", ""
+	p.Settings.HelperImage = "helper:$KEYFILE"
+	p.Settings.Volumes.HostPaths = []settings.HostPath{{Name: "x", MountPath: "/mnt/$KEYFILE", SubPath: "x${KEYFILE}"}}
+	p.Settings.Volumes.PVCs = []settings.PVC{{Name: "a", MountPath: "/pvc$KEYFILE"}}
+	p.Settings.Services = []settings.Service{{Name: "service:$KEYFILE", Environment: []string{"A=$KEYFILE"}}}
+	p.Job.Image.Options.Kubernetes.User = "$KEYFILE"
+	objects, err := p.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := yaml.Marshal(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range []string{"BEGIN OPENSSH", "BEGIN_OPENSSH", base64.StdEncoding.EncodeToString([]byte(content))} {
+		if strings.Contains(string(text), secret) {
+			t.Errorf("the content of the file is in the objects: %s", secret)
+		}
+	}
+	if got := objects.Pod.Annotations["note"]; got != "/builds/demo.tmp/KEYFILE" {
+		t.Errorf("the annotation is %q, want the file's path", got)
+	}
+}
+
+// The operator knows better whether a Pod may be moved, and which label stands
+// for a slot. An id that GitLab does not send is not 0.
+func TestWhatTheOperatorMaySet(t *testing.T) {
+	p := plan()
+	p.Settings.PodAnnotations = map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}
+	p.Settings.PodLabels = map[string]string{"pod": "mine"}
+	p.Job.Project.NamespaceID = 0
+	built, err := p.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := built.Pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"]; got != "true" {
+		t.Errorf("safe-to-evict is %q", got)
+	}
+	for name, want := range map[string]string{"pod": "mine", "project.runner.gitlab.com/namespace-id": "", "job.runner.gitlab.com/pod": "runner-t3abcdef-project-7-concurrent-2"} {
+		if got, there := built.Pod.Labels[name]; !there || got != want {
+			t.Errorf("label %s is %q, want %q", name, got, want)
+		}
+	}
+}
+
 func TestProtected(t *testing.T) {
-	for _, name := range []string{"pod", "job.runner.gitlab.com/pod", "project.runner.gitlab.com/id", "runner.gitlab.com/x", pod.LabelJob} {
+	for _, name := range []string{"job.runner.gitlab.com/pod", "project.runner.gitlab.com/id", "runner.gitlab.com/x", pod.LabelJob} {
 		if !pod.Protected(name) {
 			t.Errorf("%s can be set by settings", name)
 		}
 	}
-	for _, name := range []string{"team", "example.com/pod", "notrunner.gitlab.com/x", "pods"} {
+	if !pod.ProtectedFromJobs("pod") || !pod.ProtectedFromJobs(pod.LabelJob) {
+		t.Error("a job can set what is the runner's")
+	}
+	for _, name := range []string{"team", "pod", "example.com/pod", "notrunner.gitlab.com/x", "pods"} {
 		if pod.Protected(name) {
 			t.Errorf("%s is refused", name)
 		}

@@ -74,7 +74,7 @@ func resourceOf(t *testing.T, key, limit, own, variable, most string) string {
 	p := plan()
 	p.Variables = job.Environment{"CUSTOM_ENV_KUBERNETES_" + strings.ToUpper(key): variable}
 	p.Job.Services = []job.Image{{Name: "redis:7", Alias: "db"}}
-	result, err := overwrite.Apply(k, p.Variables)
+	result, err := overwrite.Apply(k, p.Job, p.Variables)
 	if err != nil {
 		return refusal(t, err)
 	}

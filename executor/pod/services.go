@@ -71,10 +71,8 @@ func (p Plan) JobServices() ([]Service, error) {
 		}
 	}
 	for _, definition := range p.Job.Services {
-		// The runner has expanded them in the file that it hands over
-		// (common/build.go:2125); in a job by hand nobody has.
-		definition.Name = p.Job.ExpandWith(p.Variables, nil, definition.Name)
-		definition.Alias = p.Job.ExpandWith(p.Variables, nil, definition.Alias)
+		// The runner has expanded their names and aliases
+		// (common/build.go, expandContainerOptions).
 		if err := add(definition, false); err != nil {
 			return nil, err
 		}
@@ -85,8 +83,8 @@ func (p Plan) JobServices() ([]Service, error) {
 // configured is a service of the configuration as a job would define it.
 func (p Plan) configured(s settings.Service) job.Image {
 	definition := job.Image{
-		Name:    p.Job.ExpandWith(p.Variables, nil, s.Name),
-		Alias:   p.Job.ExpandWith(p.Variables, nil, s.Alias),
+		Name:    p.expand(s.Name),
+		Alias:   p.expand(s.Alias),
 		Command: s.Command, Entrypoint: s.Entrypoint,
 	}
 	for _, entry := range s.Environment {
@@ -246,10 +244,9 @@ func (b *builder) service(s Service) (corev1.Container, error) {
 	if err != nil {
 		return corev1.Container{}, err
 	}
-	if !s.operators {
-		if err := b.allowed(s.Image, "services", b.Settings.AllowedServices); err != nil {
-			return corev1.Container{}, err
-		}
+	// The operator's own too: their names may hold variables of the job.
+	if err := b.allowed(s.Image, "services", b.Settings.AllowedServices); err != nil {
+		return corev1.Container{}, err
 	}
 	policy, err := b.pull(s.Container, s.definition)
 	if err != nil {

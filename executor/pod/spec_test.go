@@ -300,7 +300,7 @@ func TestSharedBuilds(t *testing.T) {
 		"[[kubernetes.volumes.pvc]]\nname = \"b\"\nmount_path = \"/builds/inside\"": false,
 	} {
 		p := withSettings(t, text)
-		got, err := pod.SharedBuilds(p.Settings, p.Variables, "/builds")
+		got, err := pod.SharedBuilds(p.Settings, p.Job, p.Variables, "/builds")
 		if err != nil || got != want {
 			t.Errorf("%q: shared %v, error %v; want %v", text, got, err, want)
 		}

@@ -32,7 +32,7 @@ func (b *builder) jobUsers() error {
 // in the kubernetes executor (executors/kubernetes/kubernetes.go,
 // getContainerUIDGID).
 func (b *builder) setUser(c *corev1.Container, of job.Image) {
-	user, group, _ := strings.Cut(b.Variables.Expand(string(of.Options.Kubernetes.User)), ":")
+	user, group, _ := strings.Cut(b.expand(string(of.Options.Kubernetes.User)), ":")
 	if c.SecurityContext == nil {
 		c.SecurityContext = &corev1.SecurityContext{}
 	}

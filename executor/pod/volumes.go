@@ -32,7 +32,7 @@ const (
 // At a folder that a volume of the settings takes, the Pod has none of its own.
 // It comes after every step that adds containers.
 func (b *builder) storage() error {
-	found, err := volumesOf(b.Settings.Volumes, b.Variables)
+	found, err := volumesOf(b.Settings.Volumes, b.expand)
 	if err != nil {
 		return err
 	}
@@ -91,8 +91,8 @@ func (b *builder) without(volume string) {
 // the settings is mounted there that outlives the Pod. The runner then puts
 // the slot of the job into the path
 // (executors/kubernetes/kubernetes.go, isSharedBuildsDirRequired).
-func SharedBuilds(s settings.Kubernetes, variables job.Environment, buildsDir string) (bool, error) {
-	found, err := volumesOf(s.Volumes, variables)
+func SharedBuilds(s settings.Kubernetes, j job.Job, variables job.Environment, buildsDir string) (bool, error) {
+	found, err := volumesOf(s.Volumes, Plan{Job: j, Variables: variables}.expand)
 	if err != nil {
 		return false, err
 	}
@@ -116,16 +116,16 @@ func inside(folder, other string) bool {
 
 // volumes are the volumes of the settings with the job's variables put in.
 type volumes struct {
-	variables job.Environment
-	volumes   []corev1.Volume
-	mounts    []corev1.VolumeMount
+	expand  func(text string) string
+	volumes []corev1.Volume
+	mounts  []corev1.VolumeMount
 	// byJob says of each mount whether variables of the job stand in it.
 	byJob []bool
 	err   error
 }
 
-func volumesOf(s settings.Volumes, variables job.Environment) (*volumes, error) {
-	v := &volumes{variables: variables}
+func volumesOf(s settings.Volumes, expand func(text string) string) (*volumes, error) {
+	v := &volumes{expand: expand}
 	for _, m := range s.HostPaths {
 		folder := m.HostPath
 		if folder == "" {
@@ -138,7 +138,7 @@ func volumesOf(s settings.Volumes, variables job.Environment) (*volumes, error) 
 		v.add(m.Name, m.MountPath, m.SubPath, m.ReadOnly, nil, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: m.Name, Items: items(m.Items)}})
 	}
 	for _, m := range s.PVCs {
-		claim := variables.Expand(m.Name)
+		claim := expand(m.Name)
 		name := claim
 		if len(validation.IsDNS1123Label(claim)) > 0 && len(validation.IsDNS1123Subdomain(claim)) == 0 {
 			// Claims may have longer names than volumes, with dots.
@@ -176,7 +176,7 @@ func volumesOf(s settings.Volumes, variables job.Environment) (*volumes, error) 
 // be mounted at several folders.
 func (v *volumes) add(name, folder, sub string, readOnly bool, propagation *string, source corev1.VolumeSource) {
 	m := corev1.VolumeMount{
-		Name: name, MountPath: v.variables.Expand(folder), SubPath: v.variables.Expand(sub),
+		Name: name, MountPath: v.expand(folder), SubPath: v.expand(sub),
 		ReadOnly: readOnly, MountPropagation: (*corev1.MountPropagationMode)(propagation),
 	}
 	v.byJob = append(v.byJob, m.MountPath != folder || m.SubPath != sub)

@@ -92,7 +92,7 @@ func TestSelectorsFindThePod(t *testing.T) {
 			t.Log(err)
 			return false
 		}
-		for _, selector := range []string{pod.Selector(p.Job), pod.RunnerSelector(token), pod.RunnerObjects(token), pod.SelectorAll(), pod.SelectorNode()} {
+		for _, selector := range []string{pod.Selector(p.Job), pod.SelectorMade(), pod.RunnerObjects(token), pod.SelectorAll(), pod.SelectorNode()} {
 			parsed, err := labels.Parse(selector)
 			if err != nil || !parsed.Matches(labels.Set(built.Pod.Labels)) {
 				t.Logf("%s: %v", selector, err)

@@ -114,6 +114,15 @@ func (n *Nodes) Health(ctx context.Context, name string) (Health, error) {
 	return healthOf(node), nil
 }
 
+// Lost reports whether a node in this health counts as lost at a time: it does
+// not exist any more, or has not been ready for as long as limit. Until then its
+// kubelet may only have been restarted; it still runs what it ran, and carries
+// deletions out. Everything that decides about a node that does not answer asks
+// here.
+func (h Health) Lost(now time.Time, limit time.Duration) bool {
+	return !h.Exists || !h.Ready && now.Sub(h.Since) >= limit
+}
+
 // HealthOf is how a node is that was read.
 func HealthOf(node *corev1.Node) Health { return healthOf(node) }
 

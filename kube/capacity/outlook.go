@@ -35,7 +35,16 @@ type Outlook struct {
 	// Narrow is whether Pods of one namespace alone were looked at: the cluster
 	// does not allow to look further.
 	Narrow bool
+
+	// queued are the Pods of the queue, ahead those of them before the Pod; on is
+	// where other Pods are. health is how each node is.
+	queued, ahead []types.UID
+	on            map[types.UID]string
+	health        map[string]Health
 }
+
+// Health is how a node is. One that does not exist has the zero value.
+func (o Outlook) Health(node string) Health { return o.health[node] }
 
 // Quiet is for how long no node has come, for a Pod that has waited for so long.
 func (o Outlook) Quiet(now time.Time, waited time.Duration) time.Duration {
@@ -84,7 +93,7 @@ func OutlookOf(nodes []corev1.Node, pods []corev1.Pod, self types.UID) Outlook {
 }
 
 func outlook(nodes []corev1.Node, pods []corev1.Pod, self types.UID) Outlook {
-	o := Outlook{Nodes: len(nodes)}
+	o := Outlook{Nodes: len(nodes), on: map[types.UID]string{}, health: map[string]Health{}}
 	busy := map[string]bool{}
 	var queue []*corev1.Pod
 	for i := range pods {
@@ -95,6 +104,9 @@ func outlook(nodes []corev1.Node, pods []corev1.Pod, self types.UID) Outlook {
 		o.Unfinished++
 		if p.Spec.NodeName != "" {
 			busy[p.Spec.NodeName] = true
+			if p.UID != self {
+				o.on[p.UID] = p.Spec.NodeName
+			}
 		} else if p.DeletionTimestamp == nil {
 			queue = append(queue, p)
 		}
@@ -104,13 +116,14 @@ func outlook(nodes []corev1.Node, pods []corev1.Pod, self types.UID) Outlook {
 		if n.CreationTimestamp.After(o.Newest) {
 			o.Newest = n.CreationTimestamp.Time
 		}
-		ready := healthOf(n).Ready
-		if ready {
+		h := healthOf(n)
+		o.health[n.Name] = h
+		if h.Ready {
 			o.Ready++
 		}
 		if busy[n.Name] {
 			o.Busy++
-		} else if ready {
+		} else if h.Ready {
 			o.Free++
 		}
 		if keptFrom(n) {
@@ -128,8 +141,10 @@ func outlook(nodes []corev1.Node, pods []corev1.Pod, self types.UID) Outlook {
 	})
 	o.Queue = len(queue)
 	for i, p := range queue {
+		o.queued = append(o.queued, p.UID)
 		if p.UID == self {
 			o.Place = i + 1
+			o.ahead = o.queued[:i:i]
 		}
 	}
 	return o

@@ -61,6 +61,8 @@ type Client struct {
 	secrets credentials
 	current connection
 	trouble error
+
+	outages outages
 }
 
 // connection is a Client's way to where the cluster is at present.
@@ -186,6 +188,8 @@ func (c *Client) connection(found Config, secrets credentials) (connection, erro
 			NegotiatedSerializer: serializer.NewCodecFactory(c.scheme).WithoutConversion(),
 		},
 	}
+	config.Wrap(func(to http.RoundTripper) http.RoundTripper { return listener{to, &c.outages} })
+	config.Wrap(boundAnswers)
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
 		return connection{}, fmt.Errorf("preparing the connection to %s with %s: %w", found.URL, found.CertFile, err)

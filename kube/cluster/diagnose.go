@@ -10,11 +10,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 )
 
 const (
@@ -85,7 +86,7 @@ func probe(ctx context.Context, found Config, secrets credentials, now func() ti
 		return seen, err // what was seen of the handshake stays
 	}
 	defer response.Body.Close() //nolint:errcheck // nothing was written
-	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<16))
+	text, _ := bounded.ReadAll(response.Body, bounded.Short)
 	var answer struct {
 		GitVersion string `json:"gitVersion"`
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"syscall"
 
@@ -55,13 +56,36 @@ func anonymous(err error) bool {
 // apiserver restarts, is overloaded, or its store has no leader.
 func Transient(err error) bool {
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), Denied(err):
+	case err == nil, errors.Is(err, context.Canceled), Denied(err), TooLarge(err):
 		return false
 	case apierrors.IsServerTimeout(err), apierrors.IsTimeout(err), apierrors.IsTooManyRequests(err),
 		apierrors.IsServiceUnavailable(err), apierrors.IsInternalError(err), apierrors.IsUnexpectedServerError(err):
 		return true
 	}
 	return Disconnected(err)
+}
+
+// TooLarge reports whether the cluster does not take an object of that size: the
+// apiserver reads no more, or its store, whose answer the apiserver passes on as
+// an internal error (etcd/server/etcdserver/v3_server.go, ErrRequestTooLarge),
+// or the connection to that (google.golang.org/grpc, "larger than max"). It
+// never will.
+func TooLarge(err error) bool {
+	if apierrors.IsRequestEntityTooLargeError(err) {
+		return true
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Code != http.StatusInternalServerError {
+		return false
+	}
+	text := status.Status().Message
+	return strings.Contains(text, "request is too large") || strings.Contains(text, "message larger than max")
+}
+
+// nobody reports whether no server could be connected to.
+func nobody(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
 }
 
 // Disconnected says whether the connection failed, so that nobody knows

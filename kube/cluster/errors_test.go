@@ -65,6 +65,13 @@ func TestClassesOfAnswers(t *testing.T) {
 		{"bad gateway", faultserver.Answer(http.StatusBadGateway, "Bad Gateway"), "transient"},
 		{"unavailable", faultserver.Answer(http.StatusServiceUnavailable, "starting"), "transient"},
 		{"text of a broken server", faultserver.Answer(http.StatusInternalServerError, "database is locked"), "transient"},
+		{"too large for the apiserver", faultserver.AnswerStatus(http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge, "Request entity too large: limit is 3145728"), "final"},
+		{"too large for a proxy", faultserver.Answer(http.StatusRequestEntityTooLarge, "Request Entity Too Large"), "final"},
+		{"too large for etcd", status(http.StatusInternalServerError, "", "etcdserver: request is too large"), "final"},
+		{"too large for etcd's connection", status(http.StatusInternalServerError, "", "rpc error: code = ResourceExhausted desc = trying to send message larger than max (2097200 vs. 2097152)"), "final"},
+		{"etcd changes its leader", status(http.StatusInternalServerError, "", "etcdserver: leader changed"), "transient"},
+		{"etcd is full", status(http.StatusInternalServerError, "", "etcdserver: mvcc: database space exceeded"), "transient"},
+		{"a webhook fails", status(http.StatusInternalServerError, metav1.StatusReasonInternalError, "Internal error occurred: failed calling webhook \"a.example.com\": connection refused"), "transient"},
 		{"reset", faultserver.Reset(), "transient"},
 		{"broken off", faultserver.Abort(), "transient"},
 	}

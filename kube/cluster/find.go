@@ -123,7 +123,7 @@ func (d Discovery) Find(ctx context.Context) (url string, fallen, err error) {
 	tries := 0
 	// The second try is for a connection that an earlier look-up of this
 	// process has left, and that is dead by now.
-	again := func(err error) bool { return silent(err) && (known.URL == "" || tries < 2) }
+	again := func(err error) bool { return unauthorized(err) || silent(err) && (known.URL == "" || tries < 2) }
 	err = RetryIf(ctx, askBudget, again, func(ctx context.Context) (err error) {
 		tries++
 		found, err = server.find(ctx, known.Resource)

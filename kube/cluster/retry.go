@@ -2,10 +2,10 @@ package cluster
 
 import (
 	"context"
-	"strings"
+	"errors"
+	"net/url"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -16,53 +16,154 @@ const (
 )
 
 // Retry calls request until it succeeds, fails for good, or budget has passed;
-// then it gives the last error. Only what may be done twice belongs in it.
+// then it returns the last error. Only what may be done twice belongs in it.
 // Each try gets a context of its own that ends after a fixed time, so that a
 // connection without an answer does not use up the budget.
 func Retry(ctx context.Context, budget time.Duration, request func(context.Context) error) error {
 	return RetryIf(ctx, budget, Transient, request)
 }
 
-// Retry is the function of that name for requests to this cluster: before each
-// further try it is looked up where the cluster is.
-func (c *Client) Retry(ctx context.Context, budget time.Duration, request func(context.Context) error) error {
-	return RetryIf(ctx, budget, func(err error) bool { return c.Refind(ctx, err) || Transient(err) }, request)
-}
-
-// Settling is how long "forbidden" may come from an apiserver that has just
-// started: it answers before it has read its roles, and denies everything
-// until then (seen for up to 3 s with Kubernetes 1.37).
-const Settling = 10 * time.Second
-
-// MaySettle says whether err is a denial that may only be that of an apiserver
-// which has just started, when a request has been tried for so long. A denial
-// by admission, such as a quota, is none: only authorization says what a user
-// "cannot" do (k8s.io/apiserver/pkg/endpoints/handlers/responsewriters). Nor is
-// that of a caller whom the apiserver does not know.
-func MaySettle(err error, tried time.Duration) bool {
-	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot ") && !anonymous(err) && tried < Settling
-}
-
-// RetryIf is Retry for the errors that again accepts, and for denials of an
-// apiserver that may have just started.
+// RetryIf is Retry for the errors that again accepts.
 func RetryIf(ctx context.Context, budget time.Duration, again func(error) bool, request func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, budget)
-	defer cancel()
-	started := time.Now()
+	return retry(ctx, budget, func(_ context.Context, err error) opinion { return opinion{again: again(err)} }, request)
+}
+
+// Retry is the function of that name for requests to this cluster; see RetryIf.
+func (c *Client) Retry(ctx context.Context, budget time.Duration, request func(context.Context) error) error {
+	return c.RetryIf(ctx, budget, Transient, request)
+}
+
+// RetryIf is the function of that name for requests to this cluster. Before each
+// further try it is looked up where the cluster is. A cluster that has answered
+// before and is away, or has just come back, is waited for as long as
+// BearOutages says: budget counts from then on.
+func (c *Client) RetryIf(ctx context.Context, budget time.Duration, again func(error) bool, request func(context.Context) error) error {
+	t := &trial{client: c, warmup: c.AuthWarmup(time.Now), again: again, began: time.Now()}
+	err := retry(ctx, budget, t.judge, request)
+	if err == nil {
+		c.outages.over()
+	}
+	return err
+}
+
+// opinion is what to do after a failed try.
+type opinion struct {
+	// again is whether another try may succeed, and free whether what has passed
+	// so far does not count.
+	again, free bool
+}
+
+func retry(ctx context.Context, budget time.Duration, judge func(context.Context, error) opinion, request func(context.Context) error) error {
+	deadline := time.Now().Add(budget)
 	backoff := wait.Backoff{Duration: firstPause, Factor: 2, Jitter: 0.2, Steps: 1 << 30, Cap: longestPause}
+	var told error
 	for {
-		try, done := context.WithTimeout(limited, requestTimeout)
-		err := request(try)
+		try, done := context.WithDeadline(ctx, earlier(deadline, time.Now().Add(requestTimeout)))
+		err := bare(request(try))
+		if told == nil || try.Err() == nil {
+			told = err // that the time was up says less than what came before
+		}
 		done()
-		if err == nil || ctx.Err() != nil || !again(err) && !MaySettle(err, time.Since(started)) {
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return told
+		}
+		o := judge(ctx, err)
+		if !o.again {
 			return err
 		}
-		pause := time.NewTimer(backoff.Step())
-		select {
-		case <-limited.Done():
-			pause.Stop()
-			return err
-		case <-pause.C:
+		if o.free {
+			deadline = time.Now().Add(budget)
 		}
+		if !sleep(ctx, earlier(deadline, time.Now().Add(backoff.Step()))) || !time.Now().Before(deadline) {
+			return told
+		}
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// sleep waits until then and reports whether ctx has not ended before.
+func sleep(ctx context.Context, then time.Time) bool {
+	timer := time.NewTimer(time.Until(then))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// bare is an error of a request without the request's address, which is long and
+// says nothing to the reader of a job log.
+func bare(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) && error(wrapped) == err {
+		return &bareError{wrapped.Err, wrapped.Timeout()}
+	}
+	return err
+}
+
+// bareError is a net.Error, as the one that it is made of.
+type bareError struct {
+	error
+	timeout bool
+}
+
+func (e *bareError) Unwrap() error { return e.error }
+func (e *bareError) Timeout() bool { return e.timeout }
+
+// Temporary belongs to net.Error.
+func (e *bareError) Temporary() bool { return true }
+
+// strangerLimit is how long a server that is not the cluster, or does not know
+// the caller, is borne where the cluster has answered before: its certificates
+// are being replaced, one file after the other.
+const strangerLimit = 30 * time.Second
+
+// trial is one request to a cluster, over its repetitions.
+type trial struct {
+	client *Client
+	warmup *AuthWarmup
+	again  func(error) bool
+	began  time.Time
+	// away is since when the cluster has been away or coming back, strange since
+	// when another has answered; zero while it is not so.
+	away, strange time.Time
+}
+
+// judge implements the policy of Client.RetryIf.
+func (t *trial) judge(ctx context.Context, err error) opinion {
+	c, now := t.client, time.Now()
+	moved := c.Refind(ctx, err)
+	warming := t.warmup.MayPass(ctx, err)
+	since(&t.strange, Foreign(err) && c.known(), now)
+	strange := !t.strange.IsZero() && now.Sub(t.strange) < strangerLimit
+	since(&t.away, (nobody(err) || warming || strange) && c.known(), now)
+	o := opinion{
+		again: moved || warming || strange || t.again(err),
+		free:  !t.away.IsZero() && now.Sub(t.away) < c.outages.limit,
+	}
+	if o.again {
+		c.outages.lasts(now.Sub(t.began), err)
+	}
+	return o
+}
+
+// since notes when something began that is so now.
+func since(start *time.Time, so bool, now time.Time) {
+	switch {
+	case !so:
+		*start = time.Time{}
+	case start.IsZero():
+		*start = now
 	}
 }

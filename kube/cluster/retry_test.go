@@ -8,9 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 )
 
@@ -107,39 +104,6 @@ func TestRetryEndsWithTheContext(t *testing.T) {
 		err := cluster.Retry(ctx, time.Hour, func(context.Context) error { return syscall.ECONNREFUSED })
 		if !errors.Is(err, syscall.ECONNREFUSED) || time.Since(from) != 2*time.Second {
 			t.Errorf("got %v after %s", err, time.Since(from))
-		}
-	})
-}
-
-// An apiserver that has just started denies everything for a moment. Another
-// denial is final.
-func TestRetryLetsDenialsSettle(t *testing.T) {
-	t.Parallel()
-	denial := func(text string) error {
-		return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New(text))
-	}
-	rights := denial(`User "driver" cannot create resource "pods" in API group "" in the namespace "ci"`)
-	synctest.Test(t, func(t *testing.T) {
-		tries := 0
-		err := cluster.Retry(t.Context(), time.Minute, func(context.Context) error {
-			tries++
-			if tries < 4 {
-				return rights
-			}
-			return nil
-		})
-		if err != nil || tries != 4 {
-			t.Errorf("settled: %d tries, %v", tries, err)
-		}
-		from := time.Now()
-		err = cluster.Retry(t.Context(), time.Hour, func(context.Context) error { return rights })
-		if took := time.Since(from); !apierrors.IsForbidden(err) || took < cluster.Settling || took > 2*cluster.Settling {
-			t.Errorf("never settled: %v after %s", err, took)
-		}
-		from = time.Now()
-		err = cluster.Retry(t.Context(), time.Hour, func(context.Context) error { return denial("exceeded quota: team") })
-		if took := time.Since(from); !apierrors.IsForbidden(err) || took != 0 {
-			t.Errorf("quota: %v after %s", err, took)
 		}
 	})
 }

@@ -81,6 +81,7 @@ func (d Discovery) checkUser(user *clientcmdapi.AuthInfo) error {
 // quiet sets what a kubeconfig does not say.
 func (d Discovery) quiet(config *rest.Config) *rest.Config {
 	config.UserAgent = d.UserAgent
+	config.Wrap(boundAnswers)
 	config.QPS, config.Burst = queriesASecond, queryBurst
 	config.WarningHandler = rest.NoWarnings{}
 	// Of all kinds only Status is decoded by the library.

@@ -75,6 +75,8 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request, asked Request) {
 		s.listNodes(w)
 	case versionResource + " get":
 		s.version(w)
+	case readyResource + " get":
+		_, _ = io.WriteString(w, "ok")
 	case identityResource + " create":
 		s.identity(w, r)
 	case accessResource + " create":

@@ -13,9 +13,11 @@ import (
 // Version is what the Server says of itself.
 const Version = "v1.37.0+faults"
 
-// Resources beside the core's that a caller asks about itself, and the version.
+// Resources beside the core's that a caller asks about itself, the version, and
+// whether the server is ready.
 const (
 	versionResource  = "version"
+	readyResource    = "readyz"
 	identityResource = "selfsubjectreviews"
 	accessResource   = "selfsubjectaccessreviews"
 )
@@ -25,6 +27,8 @@ func parseReview(r *http.Request) (parsed Request, ok bool) {
 	switch strings.Trim(r.URL.Path, "/") {
 	case "version":
 		return Request{Verb: "get", Resource: versionResource}, true
+	case "readyz":
+		return Request{Verb: "get", Resource: readyResource}, true
 	case "apis/authentication.k8s.io/v1/selfsubjectreviews":
 		return Request{Verb: "create", Resource: identityResource}, true
 	case "apis/authorization.k8s.io/v1/selfsubjectaccessreviews":

@@ -24,10 +24,8 @@ var errEnding = errors.New("the namespace of this name is still being deleted")
 // CreateNamespace makes a namespace, or takes the one of its name that ours
 // accepts. One that is on its way out is waited for.
 func (c *Client) CreateNamespace(ctx context.Context, namespace *corev1.Namespace, ours func(*corev1.Namespace) bool) error {
-	again := func(err error) bool {
-		return errors.Is(err, errEnding) || c.cluster.Refind(ctx, err) || cluster.Transient(err)
-	}
-	err := cluster.RetryIf(ctx, c.budget, again, func(ctx context.Context) error {
+	again := func(err error) bool { return errors.Is(err, errEnding) || cluster.Transient(err) }
+	err := c.cluster.RetryIf(ctx, c.budget, again, func(ctx context.Context) error {
 		// rbac: namespaces create
 		err := c.cluster.REST().Post().Resource("namespaces").Body(namespace).Do(ctx).Error()
 		if !apierrors.IsAlreadyExists(err) {

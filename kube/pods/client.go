@@ -78,15 +78,22 @@ func (c *Client) get(ctx context.Context, namespace, name string, into *corev1.P
 	return c.cluster.REST().Get().Namespace(namespace).Resource("pods").Name(name).Do(ctx).Into(into)
 }
 
+// errReplaced stands beside the "not found" of a Pod whose name has another.
+var errReplaced = errors.New("another Pod has its name")
+
+// Replaced reports whether Get did not find the Pod since its name belongs to
+// another one by now.
+func Replaced(err error) bool { return errors.Is(err, errReplaced) }
+
 // Get reads the Pod once, without repeating. Where ref has a UID and the name
-// now belongs to another Pod, the error says "not found".
+// now belongs to another Pod, the error says "not found"; see Replaced.
 func (c *Client) Get(ctx context.Context, ref Ref) (*corev1.Pod, error) {
 	pod := &corev1.Pod{}
 	if err := c.get(ctx, ref.Namespace, ref.Name, pod); err != nil {
 		return nil, fmt.Errorf("reading Pod %s: %w", ref, err)
 	}
 	if ref.UID != "" && pod.UID != ref.UID {
-		return nil, fmt.Errorf("reading Pod %s: %w", ref, apierrors.NewNotFound(corev1.Resource("pods"), ref.Name))
+		return nil, fmt.Errorf("reading Pod %s: %w: %w", ref, apierrors.NewNotFound(corev1.Resource("pods"), ref.Name), errReplaced)
 	}
 	return pod, nil
 }

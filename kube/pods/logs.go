@@ -38,6 +38,9 @@ func (c *Client) log(ctx context.Context, ref Ref, options corev1.PodLogOptions)
 		VersionedParams(&options, c.cluster.ParameterCodec()).Stream(ctx)
 }
 
+// errEnough ends the reading of a log that has more lines than were asked for.
+var errEnough = errors.New("more lines than were asked for")
+
 // LastLines are the last lines of a container's log, at most n of them.
 func (c *Client) LastLines(ctx context.Context, ref Ref, container string, n int64) ([]LogLine, error) {
 	var lines []LogLine
@@ -49,11 +52,14 @@ func (c *Client) LastLines(ctx context.Context, ref Ref, container string, n int
 		}
 		defer body.Close() //nolint:errcheck // it was read
 		return readLog(body, func(line LogLine) error {
+			if int64(len(lines)) == n {
+				return errEnough // a kubelet stops by itself
+			}
 			lines = append(lines, line)
 			return nil
 		})
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, errEnough) {
 		return nil, fmt.Errorf("reading the log of container %s of Pod %s: %w", container, ref, err)
 	}
 	return lines, nil

@@ -29,6 +29,9 @@ const (
 	NodeGone Reason = "node gone"
 	// Undone is a Pod whose cleanup could not reach the cluster.
 	Undone Reason = "cleanup undone"
+	// Finalizer is a Pod that was deleted and has ended, and stays for the sake
+	// of somebody who has put a finalizer on it. Nobody else can remove it.
+	Finalizer Reason = "finalizer"
 	// NoPod is a Secret or a namespace whose Pod does not exist.
 	NoPod Reason = "no Pod"
 )
@@ -47,7 +50,21 @@ const (
 	Over
 )
 
-// Rules say how to judge.
+// Owner is the process that something belongs to.
+type Owner struct {
+	// Process means one process for ever, "" where nobody is named.
+	Process string
+	Life    Life
+}
+
+// Rules say how to judge. Who owns a thing is asked first, then what has come
+// after it, and what a clock says last:
+//
+//   - a thing whose owner is proven dead, or done with it, goes, whosever it is;
+//   - otherwise it is judged by those alone to whom it is ours;
+//   - a Pod whose place a newer one of the same owner has taken goes;
+//   - a thing whose owner lives stays, whatever a clock says;
+//   - where nothing is known of the owner, time tells.
 type Rules struct {
 	// Now is the present time.
 	Now time.Time
@@ -59,11 +76,15 @@ type Rules struct {
 	// Held is the annotation with the time, in RFC 3339, until which a Pod is
 	// kept on purpose, whatever becomes of its owner.
 	Held string
-	// Replaced is a group whose Pods are all about to be replaced by a newer
-	// one, "" for none.
+	// Ours reports whether a thing is of those on whose behalf it is judged.
+	Ours func(metav1.Object) bool
+	// Replaced is a group of which the process Self is about to make a newer
+	// Pod, "" for none.
 	Replaced string
-	// Life is what is known of a thing's owner.
-	Life func(metav1.Object) Life
+	// Self is the Owner.Process on whose behalf it is judged, "" for a person.
+	Self string
+	// Owner is a thing's owner.
+	Owner func(metav1.Object) Owner
 	// Node says how a node is. It is asked only where that decides.
 	Node func(name string) Node
 }
@@ -72,10 +93,11 @@ type Rules struct {
 type Node int
 
 const (
-	// NodeWell is a node that answers, or of which nothing is known.
+	// NodeWell is a node that will carry a deletion out: it answers, or has
+	// fallen silent just now, or nothing is known of it.
 	NodeWell Node = iota
-	// NodeSilent is a node that does not answer at present. It carries out no
-	// deletion.
+	// NodeSilent is a node that has not answered for so long that it counts as
+	// lost. It carries out no deletion, but may come back.
 	NodeSilent
 	// NodeMissing is a node that does not exist any more.
 	NodeMissing
@@ -105,19 +127,21 @@ type Leftover struct {
 	Made time.Time
 	// Labels are those of the thing.
 	Labels map[string]string
+	// Finalizers are those of a Pod.
+	Finalizers []string
 	// Force is whether its object has to be removed without anybody ending
 	// its processes: its node is lost.
 	Force bool
 }
 
-// Pods judges Pods: all of one owner group, in whichever order. What is being
+// Pods judges Pods: all of a group, or none, in whichever order. What is being
 // ended by a node that lives is not left over any more.
 func (r Rules) Pods(list []corev1.Pod) []Leftover {
 	newest := r.newest(list)
 	var all []Leftover
 	for i := range list {
 		p := &list[i]
-		reason, force, left := r.pod(p, newest[p.Labels[r.Group]])
+		reason, force, left := r.pod(p, newest)
 		if !left {
 			continue
 		}
@@ -126,7 +150,8 @@ func (r Rules) Pods(list []corev1.Pod) []Leftover {
 	return all
 }
 
-// All judges Pods of which is known that none is needed.
+// All judges Pods of which is known that none is needed. Those that are being
+// ended by a node that lives are not left over any more.
 func (r Rules) All(list []corev1.Pod, reason Reason) []Leftover {
 	var all []Leftover
 	for i := range list {
@@ -141,51 +166,82 @@ func (r Rules) All(list []corev1.Pod, reason Reason) []Leftover {
 func podLeft(p *corev1.Pod, reason Reason, force bool) Leftover {
 	return Leftover{
 		Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID, Reason: reason,
-		Node: p.Spec.NodeName, Made: p.CreationTimestamp.Time, Labels: p.Labels, Force: force,
+		Node: p.Spec.NodeName, Made: p.CreationTimestamp.Time, Labels: p.Labels, Finalizers: p.Finalizers, Force: force,
 	}
 }
 
-// newest is when the newest Pod of each group was made. A Pod that is being
-// ended is nobody's newer attempt.
-func (r Rules) newest(list []corev1.Pod) map[string]time.Time {
-	newest := map[string]time.Time{}
+// line is the Pods of one group and owner, of which the newest counts.
+type line struct{ group, process string }
+
+// newest is when the newest Pod of each line was made, and that of each group in
+// the line without a process. A Pod that is being ended is nobody's newer
+// attempt.
+func (r Rules) newest(list []corev1.Pod) map[line]time.Time {
+	newest := map[line]time.Time{}
 	for i := range list {
 		p := &list[i]
 		group := p.Labels[r.Group]
-		if group != "" && p.DeletionTimestamp == nil && p.CreationTimestamp.After(newest[group]) {
-			newest[group] = p.CreationTimestamp.Time
+		if group == "" || p.DeletionTimestamp != nil {
+			continue
+		}
+		for _, process := range []string{"", r.Owner(p).Process} {
+			if l := (line{group, process}); p.CreationTimestamp.After(newest[l]) {
+				newest[l] = p.CreationTimestamp.Time
+			}
 		}
 	}
 	return newest
 }
 
+// abandoned reports whether a newer Pod has taken the place of this one, or is
+// about to: one of the same owner. Two owners may have the same job in hand,
+// and neither is the other's earlier attempt. A Pod that names no owner gives
+// way to any.
+func (r Rules) abandoned(p *corev1.Pod, process string, newest map[line]time.Time) bool {
+	group := p.Labels[r.Group]
+	if group != "" && group == r.Replaced && (process == "" || process == r.Self) {
+		return true
+	}
+	return p.CreationTimestamp.Time.Before(newest[line{group, process}])
+}
+
 // pod is the first reason that holds.
-func (r Rules) pod(p *corev1.Pod, newest time.Time) (reason Reason, force, left bool) {
+func (r Rules) pod(p *corev1.Pod, newest map[line]time.Time) (reason Reason, force, left bool) {
+	owner := r.Owner(p)
+	proven := owner.Life == Gone || owner.Life == Over
 	if p.DeletionTimestamp != nil {
-		stuck := r.Now.After(p.DeletionTimestamp.Add(overdueFor)) && r.lost(p)
-		return NodeGone, true, stuck
+		overdue := r.Now.After(p.DeletionTimestamp.Add(overdueFor)) && (proven || r.Ours(p))
+		if overdue && finalized(p) {
+			return Finalizer, false, true
+		}
+		return NodeGone, true, overdue && r.lost(p)
 	}
 	if r.held(p) {
 		// Without its node there is nothing to keep.
-		return NodeGone, true, r.node(p) == NodeMissing
+		return NodeGone, true, (proven || r.Ours(p)) && r.node(p) == NodeMissing
 	}
-	life := r.Life(p)
 	switch {
-	case life == Gone:
+	case owner.Life == Gone:
 		reason = OwnerGone
-	case life == Over:
+	case owner.Life == Over:
 		reason = AttemptOver
-	case p.CreationTimestamp.Time.Before(newest), r.Replaced != "" && p.Labels[r.Group] == r.Replaced:
+	case !r.Ours(p):
+		return "", false, false
+	case r.abandoned(p, owner.Process, newest):
 		reason = Abandoned
+	case r.over(p):
+		reason = Expired
+	case owner.Life == Alive:
+		// It sees for itself that its node is missing, and that its time is up.
+		return "", false, false
 	case r.expired(p):
 		reason = Expired
 	case ended(p) && r.Now.After(endOf(p).Add(finishedFor)):
 		reason = Finished
-	case life == Unknown && r.node(p) == NodeMissing:
+	case r.node(p) == NodeMissing:
 		// A node that is silent may come back, and the job with it.
 		reason = NodeGone
 	default:
-		// An owner that lives sees for itself that its node is missing.
 		return "", false, false
 	}
 	return reason, r.lost(p), true
@@ -207,10 +263,35 @@ func (r Rules) expired(o metav1.Object) bool {
 	return err == nil && r.Now.After(at)
 }
 
+// over reports whether a Pod was kept, and is no more. Its owner was done with it
+// when it had it kept.
+func (r Rules) over(p *corev1.Pod) bool {
+	until, err := time.Parse(time.RFC3339, p.Annotations[r.Held])
+	return err == nil && !r.Now.Before(until)
+}
+
 // held says whether a Pod that runs is kept at present.
 func (r Rules) held(p *corev1.Pod) bool {
 	until, err := time.Parse(time.RFC3339, p.Annotations[r.Held])
 	return err == nil && r.Now.Before(until) && !ended(p)
+}
+
+// finalized reports whether nothing but finalizers keeps a Pod that was deleted:
+// its node has confirmed the end by taking the grace away.
+func finalized(p *corev1.Pod) bool {
+	return len(p.Finalizers) > 0 && p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0
+}
+
+// Ended gives Pods that are done once they have ended, and hold nothing any
+// more, whosever they are.
+func Ended(list []corev1.Pod) []Leftover {
+	var all []Leftover
+	for i := range list {
+		if p := &list[i]; ended(p) && p.DeletionTimestamp == nil {
+			all = append(all, podLeft(p, Finished, false))
+		}
+	}
+	return all
 }
 
 func ended(p *corev1.Pod) bool {
@@ -266,10 +347,16 @@ func (r Rules) withoutPods(kind string, list []metav1.PartialObjectMetadata, pod
 	return all
 }
 
-// withoutOwner says whether nobody is about to make the thing's Pod.
+// withoutOwner reports whether nobody is about to make the thing's Pod.
 func (r Rules) withoutOwner(s *metav1.PartialObjectMetadata) bool {
-	if life := r.Life(s); life == Gone || life == Over {
+	switch life := r.Owner(s).Life; {
+	case life == Gone, life == Over:
 		return true
+	case !r.Ours(s):
+		return false
+	case life == Alive:
+		// An attempt that goes on may still need it, however long it takes.
+		return false
 	}
 	return r.expired(s) || r.Now.After(s.CreationTimestamp.Add(withoutPodFor))
 }

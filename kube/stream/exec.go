@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/streaming/pkg/httpstream"
 
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 )
 
@@ -97,7 +98,8 @@ func (e *LostError) Unwrap() error { return e.Err }
 
 // Run runs the command to its end and gives its exit code. A code is given
 // only if the server has sent it. Otherwise the error is a *NotStartedError,
-// a *LostError, a *RuntimeError, or that of ctx.
+// a *LostError, a *RuntimeError, a *bounded.TooLongError of a writer of the
+// Command, or that of ctx.
 //
 // Over WebSocket exit code 0 is not proof that the command has ended: the
 // apiserver says so too when it loses its own connection to the node, since it
@@ -156,13 +158,10 @@ func (r *Runner) connect(ctx context.Context, c Command) (httpstream.Connection,
 	return conn, err
 }
 
-// longestRefusal is how much of a refusal is read, in bytes.
-const longestRefusal = 64 << 10
-
 // refusal is the server's answer as an error of apierrors.
 func refusal(response *http.Response) error {
-	body, err := io.ReadAll(io.LimitReader(response.Body, longestRefusal))
-	if err != nil {
+	body, err := bounded.ReadAll(response.Body, bounded.Short)
+	if err != nil && !tooLong(err) {
 		return fmt.Errorf("reading the answer %s: %w", response.Status, err)
 	}
 	var status metav1.Status
@@ -198,6 +197,13 @@ func reasonFor(code int) metav1.StatusReason {
 func MayReachLater(err error) bool {
 	var notStarted *NotStartedError
 	return errors.As(err, &notStarted) && !cluster.Denied(err) && !PodGone(err)
+}
+
+// MayRepeat reports whether a command that may be done twice is worth another
+// try: it may reach the Pod later, or its connection was lost.
+func MayRepeat(err error) bool {
+	var lost *LostError
+	return MayReachLater(err) || errors.As(err, &lost) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // PodGone says whether the apiserver itself does not know the Pod any more.

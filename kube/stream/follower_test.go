@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -57,6 +58,15 @@ func TestFollowerGoesOn(t *testing.T) {
 			p.send(agent.KindEnd, 10, "exit=\"zero\"\n")
 		}, 10, ""},
 		{"a kind that nobody knows", func(p *peer) { p.begin(); p.send('?', 0, "") }, 0, ""},
+		{"output from a place that no output has", func(p *peer) { p.begin(); p.send(agent.KindData, math.MinInt64, "abc") }, 0, ""},
+		{"output at the end of all numbers", func(p *peer) { p.begin(); p.send(agent.KindData, math.MaxInt64, "abc") }, 0, ""},
+		{"the agent's word again, elsewhere", func(p *peer) {
+			p.begin()
+			p.send(agent.KindData, 0, "0123")
+			p.send(agent.KindBegun, 2, "")
+			p.send(agent.KindData, 2, "xx6789")
+			p.end(10, 0)
+		}, 4, ""},
 		{"bytes that are no frames", func(p *peer) {
 			p.begin()
 			_, _ = p.exec.Stdout.Write(noise(3, 1000))

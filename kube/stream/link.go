@@ -31,8 +31,9 @@ type link struct {
 	opened chan struct{}
 	busy   sync.WaitGroup
 
-	// spoke is whether the agent has sent anything.
-	spoke bool
+	// spoke is whether the agent has sent anything, begun whether it has said
+	// on this connection where the output goes on.
+	spoke, begun bool
 	// held is set while the reader of the output holds up the connection:
 	// nothing is taken off it meanwhile.
 	held atomic.Bool
@@ -172,16 +173,24 @@ func (l *link) watch(ctx context.Context, cancel context.CancelCauseFunc, alive 
 func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status, error) {
 	c := l.course
 	acked := c.taken
+	var first time.Time // when the first frame came
 	for {
 		frame, err := l.frames.Next()
 		if err != nil {
 			return agent.Status{}, &LostError{Err: err}
 		}
-		l.spoke = true
+		if !l.spoke {
+			l.spoke, first = true, c.follower.Clock.Now()
+		}
+		taken, begun := c.taken, c.begun
 		sign(alive)
 		switch frame.Kind {
 		case agent.KindAlive:
 		case agent.KindBegun:
+			if from := int64(frame.Offset); l.begun && from != c.taken {
+				return agent.Status{}, &LostError{Err: errGap}
+			}
+			l.begun = true
 			if err := c.begin(frame); err != nil {
 				return agent.Status{}, err
 			}
@@ -214,7 +223,7 @@ func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status
 		default:
 			return agent.Status{}, &LostError{Err: agent.ErrCorrupt}
 		}
-		c.restored()
+		c.heard(c.taken != taken || c.begun != begun, c.follower.Clock.Now().Sub(first))
 	}
 }
 
@@ -233,6 +242,9 @@ func (c *course) begin(frame agent.Frame) error {
 	from := int64(frame.Offset)
 	if c.stage.Apart && c.stage.Script == nil && len(frame.Payload) == 0 {
 		return ErrNotApart
+	}
+	if from < c.taken {
+		return &LostError{Err: errGap} // it has been seen
 	}
 	if from != c.taken {
 		if !c.stage.Look && (c.begun || c.stage.Script != nil) {

@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"sync"
@@ -91,6 +92,10 @@ type course struct {
 	mu     sync.Mutex
 	opened []*peer
 	said   []string
+	// outage is the bound, if it is not that of all.
+	outage time.Duration
+	// gone is what Broken says.
+	gone   error
 	output bytes.Buffer
 }
 
@@ -123,8 +128,8 @@ func (c *course) follower() *stream.Follower {
 	}
 	return &stream.Follower{
 		Runner: c.runner, Clock: c.clock,
-		Bounds:   stream.Bounds{Spool: 64 << 20, Silence: silence, Outage: outage},
-		Broken:   func(bool, error) { note("broken") },
+		Bounds:   stream.Bounds{Spool: 64 << 20, Silence: silence, Outage: cmp.Or(c.outage, outage)},
+		Broken:   func(context.Context, bool, error) error { note("broken"); return c.gone },
 		Restored: func(time.Duration) { note("restored") },
 	}
 }
@@ -160,14 +165,16 @@ func (c *clock) Now() time.Time {
 	return c.now
 }
 
-// longestPause is more than any pause between two tries.
-const longestPause = 2 * time.Second
+// pauses reports whether d is a pause between two tries.
+func pauses(d time.Duration) bool {
+	return d != silence && d != silence/3 && d != stopPatience
+}
 
 func (c *clock) After(d time.Duration) <-chan time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	timer := make(chan time.Time, 1)
-	if d <= longestPause {
+	if pauses(d) {
 		c.now = c.now.Add(d)
 		timer <- c.now
 		return timer
@@ -185,4 +192,20 @@ func (c *clock) fire(d time.Duration) {
 		timer <- c.now
 	}
 	delete(c.timers, d)
+}
+
+// pass lets time pass without any timer.
+func (c *clock) pass(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// awaitTimers waits until n timers of that length were set.
+func (c *clock) awaitTimers(d time.Duration, n int) {
+	for n > 0 {
+		if <-c.set == d {
+			n--
+		}
+	}
 }

@@ -17,6 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/remotecommand"
 	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 )
 
 // session is the set of streams of one running command.
@@ -73,7 +75,7 @@ func open(ctx context.Context, conn httpstream.Connection, c Command) (*session,
 // openStreams opens the error stream first, as every client does: the server
 // waits for all of them.
 func openStreams(conn httpstream.Connection, c Command) (*session, error) {
-	s := &session{conn: conn, status: make(chan statusRead, 1), copyErr: make(chan error, 2)}
+	s := &session{conn: conn, status: make(chan statusRead, 1), copyErr: make(chan error, 3)}
 	var err error
 	if s.errors, err = s.stream(corev1.StreamTypeError); err != nil {
 		return nil, err
@@ -104,7 +106,10 @@ func openStreams(conn httpstream.Connection, c Command) (*session, error) {
 // begin connects the streams with the command's reader and writers.
 func (s *session) begin(c Command) {
 	go func() {
-		text, err := io.ReadAll(s.errors)
+		text, err := bounded.ReadAll(s.errors, bounded.Short)
+		if tooLong(err) {
+			s.copyErr <- err
+		}
 		s.status <- statusRead{text, err}
 	}()
 	if s.stdin != nil {
@@ -194,18 +199,40 @@ func (s *session) wait(ctx context.Context) (int, error) {
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	case err := <-s.copyErr:
-		return 0, &LostError{Err: err}
+		return 0, broken(err)
 	case <-done:
 	}
+	var read statusRead
 	select {
 	case <-ctx.Done():
 		return 0, ctx.Err()
-	case read := <-s.status:
-		if len(read.text) == 0 {
-			return 0, &LostError{Err: read.err}
-		}
-		return exitCode(read.text)
+	case err := <-s.copyErr:
+		return 0, broken(err)
+	case read = <-s.status:
 	}
+	select {
+	case err := <-s.copyErr: // it came with the end
+		return 0, broken(err)
+	default:
+	}
+	if len(read.text) == 0 {
+		return 0, &LostError{Err: read.err}
+	}
+	return exitCode(read.text)
+}
+
+// broken is what an error of copying means for the command.
+func broken(err error) error {
+	if tooLong(err) {
+		return err // another connection would bring no more
+	}
+	return &LostError{Err: err}
+}
+
+// tooLong reports whether err says that an answer was longer than its kind may be.
+func tooLong(err error) bool {
+	var long *bounded.TooLongError
+	return errors.As(err, &long)
 }
 
 func (s *session) close() {

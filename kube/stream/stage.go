@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
 )
@@ -74,8 +74,9 @@ type Follower struct {
 	Bounds Bounds
 	Clock  Clock
 	// Broken hears of an outage once it has lasted noticeAfter, Restored of
-	// its end. Begun is whether the stage is known to have begun.
-	Broken   func(begun bool, err error)
+	// its end. Begun is whether the stage is known to have begun. An error of
+	// Broken ends Run: there is nothing to be reached any more.
+	Broken   func(ctx context.Context, begun bool, err error) error
 	Restored func(after time.Duration)
 	// Freed hears how many bytes of the output are passed over, since they are
 	// not there any more, of a Stage without a Script; nil for nobody.
@@ -88,13 +89,16 @@ type Follower struct {
 // noticeAfter is how long an outage lasts before it is worth a line.
 const noticeAfter = 5 * time.Second
 
-// Pauses between two tries to connect.
+// Pauses between two tries to connect. The last is for an agent that answers
+// and brings nothing: each try is a command in the Pod.
 const (
 	firstPause   = 20 * time.Millisecond
 	longestPause = 2 * time.Second
+	vainPause    = 5 * time.Second
 )
 
-// OutageError says that the stage could not be reached again in time.
+// OutageError says that the stage could not be reached again in time, or that
+// connections to it have brought nothing for so long.
 type OutageError struct {
 	// Begun is whether the agent has said that the stage had begun.
 	Begun bool
@@ -151,7 +155,8 @@ func (e *RefusedError) Error() string { return "the agent in the Pod: " + e.Text
 // stage's processes ended with that grace; Run still waits for the end. The
 // Status is there only if the agent has sent it.
 func (f *Follower) Run(ctx context.Context, stage Stage, stop <-chan time.Duration) (agent.Status, error) {
-	c := &course{follower: f, stage: stage, taken: stage.Offset, stop: stop, lastSeen: f.Clock.Now(), printer: &printer{}}
+	now := f.Clock.Now()
+	c := &course{follower: f, stage: stage, taken: stage.Offset, stop: stop, lastSeen: now, sound: now, printer: &printer{}}
 	status, err := c.run(ctx)
 	// What has arrived comes before whatever is said of the end.
 	if late := c.printer.flush(ctx); err == nil {
@@ -164,11 +169,12 @@ func (f *Follower) Run(ctx context.Context, stage Stage, stop <-chan time.Durati
 func (c *course) run(ctx context.Context) (agent.Status, error) {
 	f := c.follower
 	pause := firstPause
+	warmup := f.Runner.cluster.AuthWarmup(f.Clock.Now)
 	for {
-		before := c.lastSeen
+		before := c.sound
 		status, err := c.connect(ctx)
 		if err == nil {
-			c.restored()
+			c.heard(true, 0)
 			return status, nil
 		}
 		if errors.Is(err, ErrGoesOn) {
@@ -177,30 +183,31 @@ func (c *course) run(ctx context.Context) (agent.Status, error) {
 		if ctx.Err() != nil {
 			return agent.Status{}, context.Cause(ctx)
 		}
-		out := f.Clock.Now().Sub(c.lastSeen)
-		if final(err, out) {
+		if warming := warmup.MayPass(ctx, err); !warming && final(err) {
 			return agent.Status{}, &FinalError{Begun: c.begun, Err: err}
 		}
 		// The cluster may have moved: to another port, to other certificates.
 		f.Runner.cluster.Refind(ctx, err)
-		if c.lastSeen != before {
+		if c.sound != before {
 			pause = firstPause
 		}
-		if out > f.Bounds.Outage {
+		if out := f.Clock.Now().Sub(c.sound); out > f.Bounds.Outage {
 			return agent.Status{}, &OutageError{Begun: c.begun, Arrived: c.taken, After: out, Err: err}
 		}
-		c.broken(err)
+		if err := c.broken(ctx, err); err != nil {
+			return agent.Status{}, err
+		}
 		select {
 		case <-ctx.Done():
 			return agent.Status{}, context.Cause(ctx)
 		case <-f.Clock.After(pause):
 		}
-		pause = min(2*pause, longestPause)
+		pause = min(2*pause, c.longestPause())
 	}
 }
 
-// final says whether another connection cannot help, after an outage so far.
-func final(err error, outage time.Duration) bool {
+// final reports whether another connection cannot help.
+func final(err error) bool {
 	var vanished *VanishedError
 	var refused *RefusedError
 	var runtime *RuntimeError
@@ -216,7 +223,7 @@ func final(err error, outage time.Duration) bool {
 	case errors.As(err, &notStarted):
 		// Whoever listens at the port may be another cluster, until the driver
 		// is told where its own has gone.
-		return !MayReachLater(err) && !cluster.Foreign(err) && !cluster.MaySettle(err, outage)
+		return !MayReachLater(err) && !cluster.Foreign(err)
 	}
 	return false
 }
@@ -235,6 +242,20 @@ type outputError struct{ err error }
 func (e *outputError) Error() string { return "writing the output: " + e.err.Error() }
 func (e *outputError) Unwrap() error { return e.err }
 
+// endedError says that the agent's command has ended, and the stage has not.
+type endedError struct {
+	code  int
+	words string
+}
+
+func (e *endedError) Error() string {
+	text := fmt.Sprintf("the agent ended with exit code %d", e.code)
+	if e.words != "" {
+		text += ": " + e.words
+	}
+	return text
+}
+
 // course is one stage over all of its connections.
 type course struct {
 	follower *Follower
@@ -249,33 +270,55 @@ type course struct {
 	grace    time.Duration
 	stopping bool
 
-	lastSeen time.Time
+	// lastSeen is when the last frame came, sound until when the stage was well
+	// followed. A connection that brings nothing and soon breaks is no proof of
+	// that: ended is how many have broken since there was one.
+	lastSeen, sound time.Time
+	ended           int
 	// lost is whether a connection has broken and no other has been heard of
 	// yet; said, whether that was told.
 	lost, said bool
 }
 
-func (c *course) broken(err error) {
+// broken notes that a connection has ended, and tells of an outage.
+func (c *course) broken(ctx context.Context, err error) error {
 	c.lost = true
 	// While nobody reads there is nobody to tell.
-	if !c.said && c.follower.Clock.Now().Sub(c.lastSeen) >= noticeAfter && c.printer.idle() {
+	if !c.said && c.follower.Clock.Now().Sub(c.sound) >= noticeAfter && c.printer.idle() {
+		if err := c.follower.Broken(ctx, c.begun, err); err != nil {
+			return err
+		}
 		c.said = true
-		c.follower.Broken(c.begun, err)
 	}
+	return nil
 }
 
-// restored ends an outage, if there was one.
-func (c *course) restored() {
+// longestPause is how long a pause before the next connection may get.
+func (c *course) longestPause() time.Duration {
+	if c.ended > 1 {
+		return vainPause
+	}
+	return longestPause
+}
+
+// heard notes that a frame has come, over a connection that has stood for so
+// long. Progress is whether it has brought anything.
+func (c *course) heard(progress bool, stood time.Duration) {
 	now := c.follower.Clock.Now()
 	if c.lost && c.follower.Again != nil {
 		c.follower.Again(now.Sub(c.lastSeen))
 	}
-	c.lost = false
-	if c.said && c.printer.idle() {
-		c.said = false
-		c.follower.Restored(now.Sub(c.lastSeen))
+	c.lost, c.lastSeen = false, now
+	if progress || stood >= c.follower.Bounds.Silence {
+		c.ended = 0
 	}
-	c.lastSeen = now
+	if c.said && c.ended <= 1 && c.printer.idle() {
+		c.said = false
+		c.follower.Restored(now.Sub(c.sound))
+	}
+	if c.ended == 0 {
+		c.sound = now
+	}
 }
 
 // request opens a connection. Once the stage has begun the script is never
@@ -304,7 +347,7 @@ func (c *course) connect(ctx context.Context) (agent.Status, error) {
 	defer cancel(nil)
 	in, toAgent := io.Pipe()
 	fromAgent, out := io.Pipe()
-	var stderr bytes.Buffer
+	var stderr bounded.Buffer // the agent has a line to say there at the most
 	ended := make(chan error, 1)
 	go func() {
 		code, err := c.follower.Runner.Run(ctx, Command{
@@ -313,7 +356,7 @@ func (c *course) connect(ctx context.Context) (agent.Status, error) {
 			Stdin: in, Stdout: out, Stderr: &stderr,
 		})
 		if err == nil {
-			err = fmt.Errorf("the agent ended with exit code %d %s", code, strings.TrimSpace(stderr.String()))
+			err = &endedError{code: code, words: strings.TrimSpace(stderr.String())}
 		}
 		ended <- err
 		_ = out.CloseWithError(err)
@@ -327,6 +370,9 @@ func (c *course) connect(ctx context.Context) (agent.Status, error) {
 	_ = toAgent.CloseWithError(io.ErrClosedPipe)
 	l.busy.Wait()
 	reason := <-ended
+	if l.spoke {
+		c.ended++
+	}
 	var lost *LostError
 	if errors.As(err, &lost) && !l.spoke {
 		// Nothing came from the agent: the cluster knows more.

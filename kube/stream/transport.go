@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/streaming/pkg/httpstream"
-	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
 // Transport is the protocol that carries a command's streams.
@@ -79,11 +77,7 @@ func (r *Runner) upgrader() (httpstream.UpgradeRoundTripper, http.RoundTripper, 
 	if r.over == WebSocket {
 		upgrader = &webSocketUpgrader{tls: tlsConfig}
 	} else {
-		plain, err := spdy.NewRoundTripperWithConfig(spdy.RoundTripperConfig{TLS: tlsConfig, Proxier: config.Proxy, PingPeriod: pingEvery})
-		if err != nil {
-			return nil, nil, err
-		}
-		upgrader = &spdyUpgrader{plain}
+		upgrader = &spdyUpgrader{tls: tlsConfig}
 	}
 	wrapped, err := rest.HTTPWrappersForConfig(config, upgrader)
 	return upgrader, wrapped, err
@@ -120,30 +114,4 @@ func connecting(host string, err error) error {
 		return err
 	}
 	return fmt.Errorf("connecting to %s: %w", host, err)
-}
-
-// spdyUpgrader is client-go's, for the protocols that tell a command's end.
-type spdyUpgrader struct{ *spdy.SpdyRoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (u *spdyUpgrader) RoundTrip(ask *http.Request) (*http.Response, error) {
-	ask = ask.Clone(ask.Context())
-	for _, protocol := range spdyProtocols {
-		ask.Header.Add(httpstream.HeaderProtocolVersion, protocol)
-	}
-	return u.SpdyRoundTripper.RoundTrip(ask)
-}
-
-// NewConnection implements httpstream.UpgradeRoundTripper.
-func (u *spdyUpgrader) NewConnection(response *http.Response) (httpstream.Connection, error) {
-	conn, err := u.SpdyRoundTripper.NewConnection(response)
-	if err != nil {
-		return nil, err
-	}
-	protocol := response.Header.Get(httpstream.HeaderProtocolVersion)
-	if !slices.Contains(spdyProtocols, protocol) {
-		_ = conn.Close()
-		return nil, fmt.Errorf("the server speaks version %q of the exec protocol, which does not tell how a command ended", protocol)
-	}
-	return conn, nil
 }

@@ -36,13 +36,14 @@ type webSocketUpgrader struct {
 // RoundTrip implements http.RoundTripper. Once the request may have arrived,
 // an error is a *LostError: the command starts with the connection.
 func (u *webSocketUpgrader) RoundTrip(ask *http.Request) (*http.Response, error) {
-	connected := false
+	var conn *upgradable
 	dialer := websocket.Dialer{
 		// No proxy: the cluster is on this host.
-		NetDialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			conn, err := (&tls.Dialer{Config: u.tls}).DialContext(ctx, network, address)
-			connected = err == nil
-			return conn, err
+		NetDialTLSContext: func(ctx context.Context, _, address string) (_ net.Conn, err error) {
+			if conn, err = dialTLS(ctx, u.tls, address); err != nil {
+				return nil, err
+			}
+			return conn, nil
 		},
 		Subprotocols:    []string{webSocketProtocol},
 		ReadBufferSize:  webSocketBuffer,
@@ -54,13 +55,14 @@ func (u *webSocketUpgrader) RoundTrip(ask *http.Request) (*http.Response, error)
 	switch {
 	case errors.Is(err, websocket.ErrBadHandshake):
 		return response, nil // a refusal like any other
-	case err != nil && connected && !cluster.Denied(err):
+	case err != nil && conn != nil && !cluster.Denied(err):
 		// With TLS 1.3 the server looks at the client's certificate after the
 		// client is done; that denial is none of these.
 		return nil, &LostError{Err: err}
 	case err != nil:
 		return nil, err
 	}
+	conn.upgraded()
 	u.socket = socket
 	return response, nil
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/socialweb-computer/tenant-executor/stages/owner"
 	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
 
@@ -29,7 +30,23 @@ const prefix = "job-"
 // Book is the folder with the courses. Many processes use it at once, without a
 // lock: a file changes as a whole, and the stages of an attempt follow one
 // another. A nil Book is empty and takes nothing.
-type Book struct{ folder *state.Folder }
+type Book struct {
+	folder *state.Folder
+	over   Over
+}
+
+// Over is why the owner of something that was made at a time is proven to be done
+// with it, in the words of reap; "" while it may not be.
+type Over func(of owner.Owner, made time.Time) string
+
+// Judge has the book take an attempt for closed whose owner is over. What it
+// reads from then on says so; Settle writes it down.
+func (b *Book) Judge(over Over) *Book {
+	if b != nil {
+		b.over = over
+	}
+	return b
+}
 
 // Open opens the book in a state folder.
 func Open(stateDir string) (*Book, error) {
@@ -37,7 +54,7 @@ func Open(stateDir string) (*Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Book{folder}, nil
+	return &Book{folder: folder}, nil
 }
 
 // Look is Open for one who only reads: nothing is made, and a book that is not
@@ -101,6 +118,18 @@ func (b *Book) Names() ([]string, error) {
 // Read reads one course. A file that was cut off by a crash of the machine is
 // an error.
 func (b *Book) Read(name string) (Course, error) {
+	c, err := b.read(name)
+	if err != nil || c.Finished() || c.Owner == nil || b.over == nil {
+		return c, err
+	}
+	if why := b.over(*c.Owner, c.Begun); why != "" {
+		c.Ended, c.Closed = c.Last(), why
+	}
+	return c, nil
+}
+
+// read reads one course as it was written.
+func (b *Book) read(name string) (Course, error) {
 	text, err := b.Folder().ReadFile(name)
 	if err != nil {
 		return Course{}, err
@@ -110,6 +139,50 @@ func (b *Book) Read(name string) (Course, error) {
 		return Course{}, fmt.Errorf("the course %s: %w", name, err)
 	}
 	return c, nil
+}
+
+// Close closes the attempt with this name, or with this Pod: the Pod has been
+// removed. What its own cleanup has ended is left as it is.
+func (b *Book) Close(key, attempt, pod string, now time.Time, why string) error {
+	names, err := b.Names()
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Backward(names) {
+		if p, _ := parseName(name); p.key != key {
+			continue
+		}
+		c, err := b.read(name)
+		if err != nil || c.Finished() && c.Closed == "" || c.Attempt != attempt && (pod == "" || c.Pod != pod) {
+			continue
+		}
+		c.Ended, c.Closed = stamp(now), why
+		return b.write(c)
+	}
+	return nil
+}
+
+// settled is how many of the newest attempts Settle looks at.
+const settled = 100
+
+// Settle writes down which attempts are over by their owners.
+func (b *Book) Settle() error {
+	names, err := b.Names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names[max(0, len(names)-settled):] {
+		was, err := b.read(name)
+		if err != nil || was.Finished() {
+			continue
+		}
+		if c, err := b.Read(name); err == nil && c.Finished() {
+			if err := b.write(c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // Courses are the newest courses, at most so many, oldest first. Those that
@@ -144,7 +217,7 @@ func (b *Book) find(key, attempt string) (Course, bool) {
 		if p.key != key || attempt != "" && p.attempt != attempt {
 			continue
 		}
-		if c, err := b.Read(name); err == nil && !c.Finished() {
+		if c, err := b.read(name); err == nil && !c.Finished() {
 			return c, true
 		}
 	}

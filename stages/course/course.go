@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/stages/owner"
 )
 
 // Kind is what a job's Pod met when it came to the cluster.
@@ -58,9 +59,15 @@ type Course struct {
 	Ref     string `json:"ref,omitempty"`
 	Runner  string `json:"runner,omitempty"`
 	// Begun is when prepare began; Ended, when cleanup ended, is zero while the
-	// attempt is under way, and for ever where no cleanup came.
+	// attempt is under way.
 	Begun time.Time `json:"begun"`
 	Ended time.Time `json:"ended,omitzero"`
+	// Owner is the runner's process, nil for an attempt by hand. Once it is dead
+	// nobody ends the attempt any more.
+	Owner *owner.Owner `json:"owner,omitempty"`
+	// Closed is why the attempt is over where its own cleanup has not said so:
+	// in the words of reap (reap.Reason). Empty for all others.
+	Closed string `json:"closed,omitempty"`
 
 	// Cluster is the cluster's identity, empty where it was not reached.
 	Cluster   string `json:"cluster,omitempty"`
@@ -93,6 +100,9 @@ type Waits struct {
 	Start    Seconds `json:"start"`
 	Reach    Seconds `json:"reach"`
 	Services Seconds `json:"services,omitempty"`
+	// Queue is the part of Node in which others had the nodes: none could be
+	// booted for the job. The rest of Node is the boot.
+	Queue Seconds `json:"queue,omitempty"`
 }
 
 // Phase is one of the phases of prepare by its name.
@@ -138,6 +148,12 @@ type Step struct {
 	Outage     Seconds `json:"outage,omitempty"`
 }
 
+// Cancelled reports whether the runner ended the step, for a cancel in GitLab or
+// its own shutdown. Nothing failed then.
+func (s Step) Cancelled() bool {
+	return s.Cause == string(failure.Cancelled) || s.Cause == string(failure.Interrupted)
+}
+
 // Classes of failures.
 const (
 	ClassBuild  = "build"
@@ -161,6 +177,15 @@ func (c Course) Failure() (Step, bool) {
 		}
 	}
 	return Step{}, false
+}
+
+// Queued is how long the job waited without a node that was there or on its way
+// for it.
+func (c Course) Queued() Seconds {
+	if c.Kind == Cold {
+		return min(c.Waits.Queue, c.Waits.Node)
+	}
+	return c.Waits.Node
 }
 
 // Finished says whether the attempt has come to its end.
@@ -191,17 +216,20 @@ func (c Course) Last() time.Time {
 }
 
 // Result is how the attempt ended, or stands: passed, failed (by the job's own
-// fault), cancelled, system failure, running, or unknown where nothing was heard
-// for long.
+// fault), cancelled (also while it waited), system failure, abandoned (its runner
+// died, or its Pod was reaped), running, or unknown where nothing was heard for
+// long.
 func (c Course) Result(now time.Time) string {
 	failed, is := c.Failure()
 	switch {
-	case is && failed.Cause == string(failure.Cancelled):
+	case is && failed.Cancelled():
 		return Cancelled
 	case is && failed.Class == ClassBuild:
 		return Failed
 	case is:
 		return SystemFailure
+	case c.Closed != "":
+		return Abandoned
 	case c.Finished():
 		return Passed
 	case now.Sub(c.Last()) > forgottenAfter:
@@ -216,9 +244,15 @@ const (
 	Failed        = "failed"
 	Cancelled     = "cancelled"
 	SystemFailure = "system failure"
+	Abandoned     = "abandoned"
 	Running       = "running"
 	Unknown       = "unknown"
 )
+
+// Results are all results, in the order in which they are told.
+func Results() []string {
+	return []string{Passed, Failed, Cancelled, SystemFailure, Abandoned, Running, Unknown}
+}
 
 // forgottenAfter is when an attempt without news counts as one whose end nobody
 // saw: a stage can last as long as GitLab's longest time-out, a month, but few

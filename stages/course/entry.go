@@ -10,6 +10,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/stages/owner"
 )
 
 // Entry is what one stage adds to the course of its attempt. Its methods may be
@@ -55,6 +56,24 @@ func Begin(book *Book, j job.Job, attempt, step string, now func() time.Time) (*
 		e.course = found
 	}
 	return e, err
+}
+
+// OwnedBy notes the runner's process, before anything of the attempt is made: so
+// it is known also of a prepare that is killed.
+func (e *Entry) OwnedBy(o *owner.Owner) error {
+	if e == nil || o == nil || e.step.Name != Prepare || e.book == nil {
+		return nil
+	}
+	e.Note(func(c *Course) { c.Owner = o })
+	return e.save()
+}
+
+// CloseOther closes the attempt whose Pod this step has removed.
+func (e *Entry) CloseOther(key, attempt, pod, why string) {
+	if e == nil || e.book == nil {
+		return
+	}
+	_ = e.book.Close(key, attempt, pod, e.now(), why) // worth no word: it counts as unknown later
 }
 
 // nameable says whether an attempt's name is one that the driver makes: short,

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/stages"
@@ -113,11 +113,14 @@ func (p *patient) probe(ctx context.Context, driver *stages.Driver) *probeFacts 
 	return f
 }
 
+// longestLook is the most that a script of the probe may print, in bytes.
+const longestLook = 1 << 20
+
 // script runs a script in the helper container, as stages do.
 func (p *patient) script(ctx context.Context, driver *stages.Driver, text string) (output string, took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
-	var out bytes.Buffer
+	out := bounded.Buffer{Most: longestLook}
 	from := p.Clock.Now()
 	err = driver.Run(ctx, []byte(text), "get_sources", &out, nil)
 	return out.String(), p.Clock.Now().Sub(from), err

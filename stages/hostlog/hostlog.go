@@ -15,6 +15,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/stages/course"
 )
@@ -94,7 +95,7 @@ func (l *Log) Begin() {
 // Warn says what is wrong beside the job.
 func (l *Log) Warn(err error) {
 	if l != nil {
-		l.logger.WithFields(l.fields).Warn(l.mask.Replace(err.Error()))
+		l.logger.WithFields(l.fields).Warn(joblog.Harmless(l.mask.Replace(err.Error())))
 	}
 }
 
@@ -110,10 +111,10 @@ func (l *Log) End(c course.Course, s course.Step, failed error) {
 	}
 	f := failure.Of(failed)
 	level := logrus.ErrorLevel
-	if f.Class() == failure.Build {
+	if f.Class() == failure.Build || s.Cancelled() {
 		level = logrus.WarnLevel
 	}
-	entry.Log(level, "step failed: "+l.mask.Replace(f.Error()))
+	entry.Log(level, "step failed: "+joblog.Harmless(l.mask.Replace(f.Error())))
 }
 
 // Close closes the file.
@@ -147,6 +148,7 @@ func fieldsOf(c course.Course, s course.Step) logrus.Fields {
 		for _, p := range c.Waits.Phases() {
 			set("wait_"+p.Name, float64(p.Wait), p.Wait != 0)
 		}
+		set("wait_queue", float64(c.Waits.Queue), c.Waits.Queue != 0)
 		set("remakes", c.Remakes, c.Remakes != 0)
 	}
 	set("reaped", c.Reaped, c.Reaped != 0 && (s.Name == course.Prepare || s.Name == course.Cleanup))

@@ -108,7 +108,7 @@ func NewTotals() *Totals {
 	for _, kind := range course.Kinds() {
 		t.at(starts, string(kind))
 	}
-	for _, result := range []string{course.Passed, course.Failed, course.Cancelled, course.SystemFailure} {
+	for _, result := range []string{course.Passed, course.Failed, course.Cancelled, course.SystemFailure, course.Abandoned} {
 		t.at(attempts, label(result))
 	}
 	return t

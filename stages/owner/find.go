@@ -39,7 +39,7 @@ func (h Host) Find(pid int, variable, value string) (Owner, error) {
 	if err != nil {
 		return Owner{}, fmt.Errorf("%w: %w", ErrUnknown, err)
 	}
-	return Owner{Host: h.Identity, Hostname: h.Hostname, Boot: boot, Space: space, PID: found, Start: start, Attempt: value}, nil
+	return Owner{Host: h.Identity, Hostname: h.Hostname, Boot: boot, Space: space, Container: h.container(), PID: found, Start: start, Attempt: value}, nil
 }
 
 var errOrphaned = errors.New("the driver's caller has ended")

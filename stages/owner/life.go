@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -41,13 +43,20 @@ func (h Host) Life(o Owner, made time.Time, self *Owner) Life {
 		// machine that goes by the same names.
 		return Unknown
 	}
-	if space, err := h.space(); err != nil || space != o.Space {
+	space, err := h.space()
+	if err != nil {
+		return Unknown
+	}
+	if space != o.Space {
+		if o.Container != "" && o.Container == h.container() {
+			return Gone // with the container that was started before this one
+		}
 		return Unknown
 	}
 	if !h.lives(o) {
 		return Gone
 	}
-	if self != nil && self.process() == o.process() && over(o.Attempt) {
+	if h.over(o, self) && h.lives(o) {
 		return Over
 	}
 	return Alive
@@ -67,14 +76,24 @@ func (h Host) lives(o Owner) bool {
 	return p.start == o.Start && p.state != zombie && p.state != dead
 }
 
-// over says whether the runner has finished with an attempt: then it has
+// over reports whether the runner has finished with its attempt: then it has
 // removed the attempt's folder, after cleanup (executors/custom/custom.go:358),
-// however that ended. It is asked only by a process of the same runner: others
-// may see another /tmp.
-func over(attempt string) bool {
-	if !filepath.IsAbs(attempt) {
+// however that ended. A process of another runner may see another /tmp, so it
+// looks through the eyes of the owner; one that may not learns nothing.
+func (h Host) over(o Owner, self *Owner) bool {
+	if !filepath.IsAbs(o.Attempt) {
 		return false
 	}
-	_, err := os.Stat(attempt)
+	if self != nil && self.process() == o.process() {
+		_, err := os.Stat(o.Attempt)
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	// Links of the owner's must not lead to files of ours.
+	root, err := os.OpenRoot(filepath.Join(h.Proc, strconv.Itoa(o.PID), "root"))
+	if err != nil {
+		return false
+	}
+	defer root.Close() //nolint:errcheck // it was only looked at
+	_, err = root.Stat(strings.TrimPrefix(filepath.Clean(o.Attempt), "/"))
 	return errors.Is(err, fs.ErrNotExist)
 }

@@ -21,6 +21,9 @@ type Owner struct {
 	Boot string `json:"boot"`
 	// Space is the PID namespace that PID counts in, as the kernel names it.
 	Space string `json:"pidNamespace"`
+	// Container is the container of a Pod that the runner is in, by the Pod's UID
+	// and the container's name; "" outside of Kubernetes.
+	Container string `json:"container,omitempty"`
 	// PID is the runner's process id, Start its start in the kernel's own
 	// count (field 22 of /proc/PID/stat, proc(5)).
 	PID   int    `json:"pid"`
@@ -59,3 +62,6 @@ func (o Owner) process() Owner {
 	o.Attempt, o.Hostname = "", ""
 	return o
 }
+
+// Process means the runner's process, the same for all of its attempts.
+func (o Owner) Process() string { return o.process().String() }

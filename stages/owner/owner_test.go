@@ -81,7 +81,7 @@ func TestFindTheRunner(t *testing.T) {
 		"an older job too": `export JOB_RESPONSE_FILE=/other; env JOB_RESPONSE_FILE="$ATTEMPT" "$0"; :`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			line, cmd := driver(t, script)
+			line, cmd := driver(t, `echo {} >"$ATTEMPT"; `+script)
 			found, err := owner.Parse(line)
 			if err != nil {
 				t.Fatalf("%v: %s", err, line)
@@ -197,6 +197,18 @@ func TestLife(t *testing.T) {
 		}, owner.Alive},
 		{"a shape of /proc that is not known", func(p string, _ *owner.Host, _, _ *owner.Owner) { write(t, p, "812/stat", "812 x") }, owner.Alive},
 		{"another PID namespace", func(_ string, _ *owner.Host, o, _ *owner.Owner) { o.Space, o.PID = "pid:[2]", 999 }, owner.Unknown},
+		{"an earlier start of its container", func(p string, _ *owner.Host, o, _ *owner.Owner) {
+			o.Space, o.Container = "pid:[2]", podUID+"/runner"
+			inContainer(t, p, "runner")
+		}, owner.Gone},
+		{"another container of its Pod", func(p string, _ *owner.Host, o, _ *owner.Owner) {
+			o.Space, o.Container = "pid:[2]", podUID+"/runner"
+			inContainer(t, p, "sidecar")
+		}, owner.Unknown},
+		{"this start of its container", func(p string, _ *owner.Host, o, _ *owner.Owner) {
+			o.Container = podUID + "/runner"
+			inContainer(t, p, "runner")
+		}, owner.Alive},
 		{"the host was booted since", func(_ string, _ *owner.Host, o, _ *owner.Owner) { o.Boot = "boot-0" }, owner.Gone},
 		{"a twin of the host", func(p string, _ *owner.Host, o, _ *owner.Owner) {
 			o.Boot = "boot-0"
@@ -207,9 +219,27 @@ func TestLife(t *testing.T) {
 			write(t, p, "stat", "cpu\n")
 		}, owner.Unknown},
 		{"the attempt is over", func(p string, _ *owner.Host, _, _ *owner.Owner) { _ = os.Remove(filepath.Join(p, "response.json")) }, owner.Over},
-		{"nobody of this runner asks", func(p string, _ *owner.Host, _, self *owner.Owner) {
+		{"nobody of this runner asks, who may not look", func(p string, _ *owner.Host, _, self *owner.Owner) {
 			_ = os.Remove(filepath.Join(p, "response.json"))
 			self.PID = 813
+		}, owner.Alive},
+		{"another runner asks", func(p string, _ *owner.Host, _, self *owner.Owner) {
+			self.PID = 813
+			_ = os.Symlink("/", filepath.Join(p, "812/root"))
+		}, owner.Alive},
+		{"the attempt is over, another runner asks", func(p string, _ *owner.Host, _, self *owner.Owner) {
+			self.PID = 813
+			_ = errors.Join(os.Remove(filepath.Join(p, "response.json")), os.Symlink("/", filepath.Join(p, "812/root")))
+		}, owner.Over},
+		{"another runner asks, and the owner has another /tmp", func(p string, _ *owner.Host, o, self *owner.Owner) {
+			self.PID = 813
+			write(t, p, "812/root/tmp/job/response.json", "{}")
+			o.Attempt = "/tmp/job/response.json"
+		}, owner.Alive},
+		{"another runner asks, and a link of the owner leads out", func(p string, _ *owner.Host, o, self *owner.Owner) {
+			self.PID = 813
+			_ = errors.Join(os.MkdirAll(filepath.Join(p, "812/root"), 0o700), os.Symlink("/tmp", filepath.Join(p, "812/root/tmp")))
+			o.Attempt = "/tmp/no-such-job/response.json"
 		}, owner.Alive},
 		{"an attempt without a whole path", func(_ string, _ *owner.Host, o, _ *owner.Owner) { o.Attempt = "response.json" }, owner.Alive},
 	} {
@@ -223,6 +253,15 @@ func TestLife(t *testing.T) {
 			}
 		})
 	}
+}
+
+const podUID = "0b5cf8a8-6f5e-4b0c-9d39-1f2d4c7a9e10"
+
+// inContainer has /proc show what a container sees of its mounts.
+func inContainer(t *testing.T, proc, name string) {
+	t.Helper()
+	write(t, proc, "self/mountinfo", "2201 2190 254:1 /var/lib/kubelet/pods/"+podUID+"/etc-hosts /etc/hosts rw,relatime - ext4 /dev/vda1 rw\n"+
+		"2202 2190 254:1 /var/lib/kubelet/pods/"+podUID+"/containers/"+name+"/5d0f1b2c /dev/termination-log rw,relatime - ext4 /dev/vda1 rw\n")
 }
 
 func TestOwnerAsText(t *testing.T) {

@@ -30,12 +30,15 @@ type Undone struct {
 	// JobID and Since are for people, and for the order.
 	JobID int64
 	Since time.Time
+	// Owner is whose Pods they are, as the Pods name it; "" where nobody knows.
+	Owner string
 }
 
 // undoneContent is the file.
 type undoneContent struct {
 	JobID int64     `json:"job"`
 	Since time.Time `json:"since"`
+	Owner string    `json:"owner,omitempty"`
 }
 
 func (u Undone) name() string {
@@ -65,7 +68,7 @@ func (f *Folder) AddUndone(u Undone) error {
 	if _, valid := undoneName(u.name()); !valid {
 		return fmt.Errorf("%q is no name of a cleanup: it takes the cluster's identity, the job's key and a namespace", u.name())
 	}
-	text, err := json.Marshal(undoneContent{JobID: u.JobID, Since: u.Since.UTC()})
+	text, err := json.Marshal(undoneContent{JobID: u.JobID, Since: u.Since.UTC(), Owner: u.Owner})
 	if err != nil {
 		return fmt.Errorf("writing down a cleanup: %w", err)
 	}
@@ -108,7 +111,7 @@ func (f *Folder) ListUndone() ([]Undone, error) {
 		if text, err := f.ReadFile(name); err == nil {
 			var content undoneContent
 			if json.Unmarshal(text, &content) == nil {
-				u.JobID, u.Since = content.JobID, content.Since
+				u.JobID, u.Since, u.Owner = content.JobID, content.Since, content.Owner
 			}
 		}
 		all = append(all, u)

@@ -110,7 +110,7 @@ func Of(courses []course.Course, now time.Time) Summary {
 		}
 	}
 	s.Jobs = len(jobs)
-	for _, name := range []string{course.Passed, course.Failed, course.Cancelled, course.SystemFailure, course.Running, course.Unknown} {
+	for _, name := range course.Results() {
 		if n := results[name]; n > 0 {
 			s.Results = append(s.Results, Count{name, n})
 		}

@@ -102,8 +102,8 @@ func lanesOf(courses []course.Course, seen []course.Sighting, hold time.Duration
 	waiting := Lane{}
 	for i := range courses {
 		c := &courses[i]
-		if c.Kind != course.Cold && c.Waits.Node.Duration() >= time.Second {
-			waiting.add(Waiting, c.Begun, c.Begun.Add(c.Waits.Node.Duration()), c)
+		if c.Queued().Duration() >= time.Second {
+			waiting.add(Waiting, c.Begun, c.Begun.Add(c.Queued().Duration()), c)
 		}
 		if c.Kind != "" && c.Node != "" {
 			at := place{c.Cluster, c.Node}
@@ -201,10 +201,7 @@ func (l *Lane) rest(after stay, until time.Time) {
 // onNode is when a job's node began to be there for it: when its boot began, or
 // when it took the Pod.
 func onNode(c *course.Course) time.Time {
-	if c.Kind == course.Cold {
-		return c.Begun
-	}
-	return c.Begun.Add(c.Waits.Node.Duration())
+	return c.Begun.Add(c.Queued().Duration())
 }
 
 // end is when the job let go of its node.

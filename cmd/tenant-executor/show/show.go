@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
+
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 )
 
 // Format is how a command writes its output.
@@ -83,27 +85,8 @@ type Plain struct{ To io.Writer }
 
 // Write implements io.Writer.
 func (p Plain) Write(text []byte) (int, error) {
-	if _, err := io.WriteString(p.To, withoutColours(string(text))); err != nil {
+	if _, err := io.WriteString(p.To, joblog.WithoutColours(string(text))); err != nil {
 		return 0, err
 	}
 	return len(text), nil
-}
-
-// withoutColours drops the escape sequences that set colours.
-func withoutColours(text string) string {
-	var kept strings.Builder
-	for {
-		before, after, found := strings.Cut(text, "\x1b[")
-		kept.WriteString(before)
-		if !found {
-			return kept.String()
-		}
-		end := strings.IndexFunc(after, func(r rune) bool { return r != ';' && (r < '0' || r > '9') })
-		if end < 0 || after[end] != 'm' {
-			kept.WriteString("\x1b[")
-			text = after
-			continue
-		}
-		text = after[end+1:]
-	}
 }

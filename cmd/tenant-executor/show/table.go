@@ -1,13 +1,15 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 )
 
 // Tone is what a cell means; on a terminal it has a colour.
@@ -92,16 +94,7 @@ func (t *Table) Write(out io.Writer) error {
 
 // clean is a text on one line, without what a terminal acts on.
 func clean(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if text == "" {
-		return "-"
-	}
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
+	return cmp.Or(joblog.Harmless(text), "-")
 }
 
 // Age is how long something has lasted, short as in a table: 8s, 5m12s, 3h4m,

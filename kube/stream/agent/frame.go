@@ -68,6 +68,9 @@ const (
 	headerSize = 1 + 4 + 8 + 4
 	// MaxPayload is the longest payload of a frame.
 	MaxPayload = 64 << 10
+	// maxOffset is the largest offset: what lies behind a frame there is still a
+	// number of bytes as both sides count them, in an int64.
+	maxOffset = 1<<63 - 1 - MaxPayload
 )
 
 // ErrCorrupt says that what arrived is not what was sent: bytes are missing,
@@ -136,7 +139,11 @@ func (r *Reader) Next() (Frame, error) {
 	if uint64(crc32.Update(sum, castagnoli, payload)) != number(h[13:17]) {
 		return Frame{}, ErrCorrupt
 	}
-	return Frame{Kind: Kind(h[0]), Offset: number(h[5:13]), Payload: payload}, nil
+	f := Frame{Kind: Kind(h[0]), Offset: number(h[5:13]), Payload: payload}
+	if f.Offset > maxOffset {
+		return Frame{}, ErrCorrupt // the sum is right: somebody has made it up
+	}
+	return f, nil
 }
 
 // appendNumber and number are encoding/binary's big-endian numbers, without

@@ -41,11 +41,17 @@ type connection struct {
 
 func connect(t *testing.T, root string) *connection {
 	t.Helper()
+	return connectBy(t, root, agent.Spawn)
+}
+
+// connectBy connects to a front that starts supervisors its own way.
+func connectBy(t *testing.T, root string, spawn func(folder string, lock *os.File) error) *connection {
+	t.Helper()
 	in, to := io.Pipe()
 	from, out := io.Pipe()
 	c := &connection{t: t, to: to, from: from, frames: agent.NewReader(from), done: make(chan error, 1), ended: make(chan struct{})}
 	go func() {
-		err := (&agent.Front{Root: root, In: in, Out: out, Spawn: agent.Spawn}).Run()
+		err := (&agent.Front{Root: root, In: in, Out: out, Spawn: spawn}).Run()
 		_ = out.Close()
 		_ = in.Close()
 		c.done <- err
@@ -189,7 +195,11 @@ func (c *connection) end(from int64) (string, agent.Status) {
 // run runs a script over one connection.
 func run(t *testing.T, root, stage, script string) (string, agent.Status) {
 	t.Helper()
-	c := connect(t, root)
+	return connect(t, root).run(stage, script)
+}
+
+func (c *connection) run(stage, script string) (string, agent.Status) {
+	c.t.Helper()
 	c.open(request(stage, []byte(script)), []byte(script), 0)
 	c.begun()
 	return c.end(0)

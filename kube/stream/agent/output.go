@@ -44,10 +44,12 @@ func (v *supervisor) keep(stream Stream, p []byte) error {
 	if v.muted.Load() {
 		return nil
 	}
-	if _, err := v.spool.put(stream, p); err != nil && !errors.Is(err, errAbandoned) {
-		return err
+	_, err := v.spool.put(stream, p)
+	if errors.Is(err, errAbandoned) {
+		v.muted.Store(true) // what is left out is the end, and never a part before it
+		return nil
 	}
-	return nil
+	return err
 }
 
 // copyAll moves the outputs into the spool until all of them end, or one cannot
@@ -72,6 +74,7 @@ func (v *supervisor) copy(o output) error {
 	for {
 		n, err := o.reader.Read(buffer)
 		if n > 0 {
+			v.taken.Add(int64(n))
 			if err := v.keep(o.stream, buffer[:n]); err != nil {
 				return err
 			}
@@ -82,8 +85,8 @@ func (v *supervisor) copy(o output) error {
 	}
 }
 
-// drain takes what the shell has left in the pipes. Other processes may hold
-// them open and go on writing; the stage does not wait for them.
+// drain takes what is left in the pipes. Other processes may hold them open and
+// go on writing; the stage does not wait for them.
 func (v *supervisor) drain(outputs []output, copied <-chan error) error {
 	for _, o := range outputs {
 		if err := o.reader.SetReadDeadline(time.Now()); err != nil {

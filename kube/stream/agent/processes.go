@@ -46,6 +46,11 @@ type process struct {
 	parent, session int
 	// dead is true for a zombie.
 	dead bool
+	// busy is true for one that runs, or would, or waits for the disk.
+	busy bool
+	// used is the processor's time that it and the children that it has waited
+	// for have used, in ticks.
+	used int64
 }
 
 // readProcess reads /proc/PID/stat (proc(5)). The name in brackets may hold
@@ -60,13 +65,23 @@ func readProcess(pid int) (process, error) {
 	if end < 0 {
 		return process{}, errStat
 	}
-	fields := strings.Fields(text[end+1:]) // state, parent, group, session, …
-	if len(fields) < 4 {
+	// state, parent, group, session, …; its times are the 12th to the 15th.
+	fields := strings.Fields(text[end+1:])
+	if len(fields) < 15 {
 		return process{}, errStat
 	}
-	parent, err1 := strconv.Atoi(fields[1])
-	session, err2 := strconv.Atoi(fields[3])
-	return process{parent: parent, session: session, dead: fields[0] == "Z" || fields[0] == "X"}, errors.Join(err1, err2)
+	p := process{dead: fields[0] == "Z" || fields[0] == "X", busy: fields[0] == "R" || fields[0] == "D"}
+	var err1, err2 error
+	p.parent, err1 = strconv.Atoi(fields[1])
+	p.session, err2 = strconv.Atoi(fields[3])
+	for _, time := range fields[11:15] {
+		ticks, err := strconv.ParseInt(time, 10, 64)
+		if err != nil {
+			return process{}, errStat
+		}
+		p.used += ticks
+	}
+	return p, errors.Join(err1, err2)
 }
 
 // endSession kills the processes of a session whose supervisor is gone, until

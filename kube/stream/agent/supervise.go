@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"os/signal"
@@ -15,14 +16,17 @@ import (
 type supervisor struct {
 	folder  stageFolder
 	request Request
+	shell   int
 	// keeping is held by whoever writes to the spool.
 	keeping sync.Mutex
 	spool   *spoolWriter
 
+	// taken is how many bytes have come out of the pipes, pauses how often a full
+	// spool was waited for.
+	taken, pauses atomic.Int64
+
 	stopping atomic.Bool
-	// muted drops the output from the moment the stage is being stopped:
-	// shells print their whole text, with the job's secrets, when they are
-	// ended.
+	// muted drops the output, from the moment that it cannot be kept.
 	muted atomic.Bool
 	// gone is closed when nobody is to wait for the driver any more.
 	gone chan struct{}
@@ -56,6 +60,7 @@ func (v *supervisor) pause() bool {
 	if v.muted.Load() {
 		return false
 	}
+	v.pauses.Add(1)
 	select {
 	case <-v.gone:
 		return false
@@ -89,6 +94,7 @@ func (v *supervisor) run() error {
 	copied := make(chan error, 1)
 	go func() { copied <- v.copyAll(outputs) }()
 	ended := make(chan syscall.WaitStatus, 1)
+	v.shell = shell
 	go reap(shell, ended)
 	stopped := make(chan struct{})
 	go v.stopOn(terms, stopped)
@@ -97,18 +103,21 @@ func (v *supervisor) run() error {
 	var troubled error
 	select {
 	case wait = <-ended:
-		troubled = v.drain(outputs, copied)
+		if v.stopping.Load() {
+			<-stopped // what is written meanwhile is kept
+		}
+		troubled = v.finish(outputs, copied)
 	case troubled = <-copied:
 		// Either the script has closed its output, which is its right, or the
 		// output cannot be kept: then the script must not go on unseen.
 		if troubled != nil {
 			v.muted.Store(true)
-			endTree(os.Getpid(), 0, nil)
+			v.endTree(0, nil)
 		}
 		wait = <-ended
 	}
 	if v.stopping.Load() {
-		<-stopped
+		<-stopped // it may have been asked for since
 	}
 	status := statusOf(wait)
 	status.Stopped = v.stopping.Load()
@@ -210,12 +219,15 @@ func (v *supervisor) end(status Status) error {
 	return v.folder.finish(v.spool.offset, status)
 }
 
-// stopOn ends the stage's processes when the supervisor is asked to.
+// stopTail is how long a stage that was stopped waits for room in its spool: the
+// driver may be gone.
+const stopTail = 2 * time.Second
+
+// stopOn ends the stage's processes when the supervisor is asked to. What they
+// write until they have ended is output like any other.
 func (v *supervisor) stopOn(terms <-chan os.Signal, stopped chan<- struct{}) {
 	<-terms
 	v.stopping.Store(true)
-	v.muted.Store(true)
-	close(v.gone)
 	hurry := make(chan struct{})
 	go func() {
 		// A further request with no grace left cuts the first one's short.
@@ -226,8 +238,32 @@ func (v *supervisor) stopOn(terms <-chan os.Signal, stopped chan<- struct{}) {
 			}
 		}
 	}()
-	endTree(os.Getpid(), v.grace(), hurry)
+	v.endTree(v.grace(), hurry)
+	time.AfterFunc(stopTail, func() { close(v.gone) })
 	close(stopped)
+}
+
+// endTree ends the stage's processes. A shell that waits for another process
+// prints the text of the command when that one is killed: bash 5.3 also for TERM,
+// each bash for KILL. The runner's scripts are one such command, a process that
+// evaluates the job's script, and the variables of the job with their values stand
+// in its text. The shell above it does nothing but wait, so it is ended first,
+// before it can say a word. The job's own shell is the one below, and says what
+// its traps want to.
+func (v *supervisor) endTree(grace time.Duration, hurry <-chan struct{}) {
+	if v.evaluates() {
+		if p, err := readProcess(v.shell); err == nil && p.parent == os.Getpid() {
+			_ = syscall.Kill(v.shell, syscall.SIGKILL) // it may have ended meanwhile
+		}
+	}
+	endTree(os.Getpid(), grace, hurry)
+}
+
+// evaluates reports whether the script may be one text that a process below its
+// shell evaluates, like the runner's.
+func (v *supervisor) evaluates() bool {
+	text, err := os.ReadFile(v.folder.path("script"))
+	return err != nil || bytes.Contains(text, []byte("eval"))
 }
 
 // grace is what the stop that was asked for leaves the processes; none if that
