@@ -33,7 +33,7 @@ func (d *Driver) create(ctx context.Context, plan pod.Objects, e *entrance) (*co
 	}
 	for _, secret := range plan.Secrets {
 		if err := made.OwnSecret(ctx, secret.Namespace, secret.Name, created); err != nil {
-			d.log.Warn("Secret %s does not go with the job's Pod, so it stays until a sweep finds it: %v", secret.Name, err)
+			d.log.Warn("Secret %s could not be tied to the job's Pod; a later sweep removes it: %v", secret.Name, err)
 		}
 	}
 	d.checkRank(ctx, created)
