@@ -11,10 +11,16 @@ GOFLAGS    += -trimpath
 # The Go release of go.mod, whichever is installed: a release comes out byte for
 # byte the same only by the same compiler, and the standard library is in it too.
 export GOTOOLCHAIN := $(shell sed -n 's/^toolchain //p' go.mod)
+# The programs are static, as docs/installation.md says: they run in any image. All
+# is compiled that way, so that nothing is compiled twice; the race detector alone
+# needs C.
+export CGO_ENABLED = 0
 # Pinned tools, fetched through the Go module proxy.
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 LOCALTENANT = examples/localtenant
+# Waits while somebody else installs.
+APT         = sh $(LOCALTENANT)/deps/apt.sh
 DASHBOARD   = examples/grafana
 MODULES     = . $(LOCALTENANT) $(DASHBOARD)
 
@@ -30,7 +36,7 @@ build: agent
 AGENT = kube/stream/carry/dist/podagent-linux
 agent:
 	@for arch in amd64 arm64; do \
-	CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -buildid=" -o bin/podagent-$$arch ./cmd/podagent && \
+	GOOS=linux GOARCH=$$arch $(GO) build -trimpath -buildvcs=false -ldflags "-s -w -buildid=" -o bin/podagent-$$arch ./cmd/podagent && \
 	packed=bin/podagent-$$arch.$$$$.gz; gzip -9nc bin/podagent-$$arch >$$packed && \
 	{ cmp -s $$packed $(AGENT)-$$arch.gz || cp $$packed $(AGENT)-$$arch.gz; } && \
 	rm $$packed || exit 1; done
@@ -61,25 +67,25 @@ lint: agent
 
 # The race detector needs a C compiler.
 compiler:
-	@command -v $${CC:-gcc} >/dev/null || { apt-get update -q && apt-get install -qy --no-install-recommends gcc libc6-dev; }
+	@command -v $${CC:-gcc} >/dev/null || { $(APT) update -q && $(APT) install -qy --no-install-recommends gcc libc6-dev; }
 
 # The shells that images have; the agent's tests run scripts in each.
 shells:
-	@for shell in bash dash busybox; do command -v $$shell >/dev/null || { apt-get update -q && apt-get install -qy --no-install-recommends bash dash busybox; } || exit 1; done
+	@for shell in bash dash busybox; do command -v $$shell >/dev/null || { $(APT) update -q && $(APT) install -qy --no-install-recommends bash dash busybox; } || exit 1; done
 
 # A browser for the page of statistics. Without one its test is skipped.
 browser:
-	@command -v chromium >/dev/null || { apt-get update -q && apt-get install -qy --no-install-recommends chromium; } || echo "no chromium: the page of statistics is not opened"
+	@command -v chromium >/dev/null || { $(APT) update -q && $(APT) install -qy --no-install-recommends chromium; } || echo "no chromium: the page of statistics is not opened"
 
 # What people have at hand who follow the documents; the end-to-end tests do.
 people:
 	@for need in kubectl:kubernetes-client jq:jq; do command -v $${need%:*} >/dev/null || \
-	{ apt-get update -q && apt-get install -qy --no-install-recommends $${need#*:}; } || exit 1; done
+	{ $(APT) update -q && $(APT) install -qy --no-install-recommends $${need#*:}; } || exit 1; done
 
 unit: agent compiler shells browser
-	$(GO) test -race ./...
+	CGO_ENABLED=1 $(GO) test -race ./...
 	$(GO) test -count 1 -run 'Thousand|Memory' ./cmd/tenant-executor
-	$(GO) test -C $(LOCALTENANT) -race ./...
+	CGO_ENABLED=1 $(GO) test -C $(LOCALTENANT) -race ./...
 	$(GO) test -C $(DASHBOARD) ./...
 
 # A short while for each fuzz target: the frames and records of the agent, both
@@ -122,7 +128,7 @@ release: agent
 	rm -rf $(RELEASE) && mkdir -p $(RELEASE)
 	@export SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct); set -e; \
 	for arch in amd64 arm64; do program=$(RELEASE)/tenant-executor-linux-$$arch; \
-	CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(GO) build -trimpath -buildvcs=true -ldflags "-s -w -buildid=" -o $$program ./cmd/tenant-executor; \
+	GOOS=linux GOARCH=$$arch $(GO) build -trimpath -buildvcs=true -ldflags "-s -w -buildid=" -o $$program ./cmd/tenant-executor; \
 	$(GO) run $(CYCLONEDX) bin -json -noserial -notimestamp -output $$program.cdx.json $$program; done; \
 	$(GO) run ./examples/release licences $(RELEASE)/tenant-executor-linux-amd64 >$(RELEASE)/licences.txt; \
 	{ cat LICENSE; echo; cat $(RELEASE)/licences.txt; } >$(RELEASE)/copyright; \

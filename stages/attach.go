@@ -10,6 +10,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/kube/bounded"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
@@ -34,7 +35,7 @@ func (d *Driver) Attach(ctx context.Context, stage string, out io.Writer) error 
 
 	following, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go d.guard(following, cancel, ref, s.Container, nil)
+	crash.Go(following, func() { d.guard(following, cancel, ref, s.Container, nil) })
 	status, err := d.follower(ref, s.Container).Run(following, s, nil)
 	switch {
 	case ctx.Err() != nil:

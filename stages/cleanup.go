@@ -33,8 +33,9 @@ func (d *Driver) grace() time.Duration {
 // What it cannot do is remembered on the host, and a later stage does it. In
 // turn it does what others could not.
 func (d *Driver) Cleanup(ctx context.Context) error {
-	d.warnOfExpiry()
-	d.warnOfOrigin()
+	// What is said comes last: whoever should hear it may be gone.
+	defer d.warnOfOrigin()
+	defer d.warnOfExpiry()
 	limited, cancel := context.WithTimeout(ctx, d.settings.Cleanup.Timeout.Value())
 	defer cancel()
 	if d.holdFailed(limited) {
@@ -43,8 +44,8 @@ func (d *Driver) Cleanup(ctx context.Context) error {
 		return nil
 	}
 	d.podNote().remove()
-	ended, err := d.deletePods(limited)
-	if err == nil {
+	ended, spared, err := d.deletePods(limited)
+	if err == nil && !spared {
 		err = d.deleteNamespace(limited)
 	}
 	if err != nil {
@@ -64,19 +65,21 @@ func (d *Driver) undoOthers(ctx context.Context) {
 }
 
 // deletePods deletes the job's Pods, but for one that another runner's process
-// has made, which has the same job in hand. It gives one whose node is well, if
-// there is one: the node could serve the next job.
-func (d *Driver) deletePods(ctx context.Context) (ended *corev1.Pod, err error) {
+// has made, which has the same job in hand; it says whether it has spared one. It
+// gives one whose node is well, if there is one: the node could serve the next
+// job.
+func (d *Driver) deletePods(ctx context.Context) (ended *corev1.Pod, spared bool, err error) {
 	list, err := listAcross(d.reach(), func(namespace string) ([]corev1.Pod, error) {
 		return d.pods.List(ctx, namespace, pod.Selector(d.job))
 	})
 	if err != nil {
-		return nil, d.requestFailure(err)
+		return nil, false, d.requestFailure(err)
 	}
 	left := d.leftovers(d.host())
 	var failed []error
 	for i := range list {
 		if left.ofAnother(&list[i]) {
+			spared = true
 			continue
 		}
 		well, err := d.remove(ctx, &list[i])
@@ -87,9 +90,9 @@ func (d *Driver) deletePods(ctx context.Context) (ended *corev1.Pod, err error) 
 		}
 	}
 	if len(failed) > 0 {
-		return nil, d.requestFailure(errors.Join(failed...))
+		return nil, spared, d.requestFailure(errors.Join(failed...))
 	}
-	return ended, nil
+	return ended, spared, nil
 }
 
 // remove deletes one Pod, and says whether it has a node that is well. On a
@@ -101,7 +104,7 @@ func (d *Driver) remove(ctx context.Context, found *corev1.Pod) (well bool, err 
 	ref := pods.RefTo(found)
 	if found.Spec.NodeName != "" {
 		health, err := d.nodes.Health(ctx, found.Spec.NodeName)
-		if err == nil && health.Lost(d.clock.Now(), d.settings.Run.NodeLost.Value()) {
+		if err == nil && health.Lost(d.clusterNow(), d.settings.Run.NodeLost.Value()) {
 			return false, d.pods.ForceDelete(ctx, ref)
 		}
 		well = err == nil && health.Ready

@@ -34,13 +34,17 @@ type ConfigParts struct {
 // Config writes what the runner has to know about the job as JSON, and nothing
 // else, to out (the contract: executors/custom/api/config.go). The name of
 // this attempt's Pod travels in job_env, so that later stages need not look
-// for it.
+// for it, and so does what was decided for the job; see Decided.
 func Config(p ConfigParts, out io.Writer) error {
 	attempt, err := newAttempt(p.Random)
 	if err != nil {
 		return err
 	}
 	shared, err := pod.SharedBuilds(p.Settings.Kubernetes, p.Job, p.Variables, p.Settings.Job.BuildsDir)
+	if err != nil {
+		return err
+	}
+	decided, err := decide(p).text(p.Job)
 	if err != nil {
 		return err
 	}
@@ -52,7 +56,7 @@ func Config(p ConfigParts, out io.Writer) error {
 		CacheDir:          &p.Settings.Job.CacheDir,
 		BuildsDirIsShared: &shared,
 		Shell:             &p.Settings.Job.Shell,
-		JobEnv:            &map[string]string{job.HintPod: p.Job.PodName(attempt)},
+		JobEnv:            &map[string]string{job.HintPod: p.Job.PodName(attempt), job.HintDecided: decided},
 	}
 	if err := json.NewEncoder(out).Encode(answer); err != nil {
 		return fmt.Errorf("answering the runner: %w", err)

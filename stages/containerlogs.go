@@ -9,6 +9,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -109,7 +110,7 @@ func (l *containerLogs) begin(container string) {
 	for _, s := range l.sources {
 		if s.container == container && !l.begun[container] && l.ctx.Err() == nil {
 			l.begun[container] = true
-			l.ended.Go(func() { l.follow(l.ctx, s) })
+			l.ended.Go(crash.Guard(l.ctx, func() { l.follow(l.ctx, s) }))
 		}
 	}
 }
@@ -181,7 +182,7 @@ func (l *containerLogs) end(ctx context.Context) {
 	}
 	l.stop()
 	done := make(chan struct{})
-	go func() {
+	crash.Go(ctx, func() {
 		defer close(done)
 		l.ended.Wait()
 		for _, s := range l.sources {
@@ -193,7 +194,7 @@ func (l *containerLogs) end(ctx context.Context) {
 		}
 		_ = l.lines.Flush() // a job log that cannot be written has no reader
 		l.driver.save(l.told)
-	}()
+	})
 	select {
 	case <-done:
 	case <-ctx.Done():

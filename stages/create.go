@@ -59,7 +59,9 @@ func (d *Driver) createPod(ctx context.Context, made *objects.Client, plan pod.O
 	}
 	created, err := d.inNamespace(ctx, func(ctx context.Context) (*corev1.Pod, error) {
 		return d.pods.Create(ctx, plan.Pod, func(found *corev1.Pod) bool {
-			return found.Labels[pod.LabelJob] == plan.Pod.Labels[pod.LabelJob] && found.Labels[pod.LabelAttempt] == plan.Pod.Labels[pod.LabelAttempt]
+			same := found.Labels[pod.LabelJob] == plan.Pod.Labels[pod.LabelJob] && found.Labels[pod.LabelAttempt] == plan.Pod.Labels[pod.LabelAttempt]
+			// An earlier prepare of this attempt, which was killed, has stamped another time.
+			return same && found.Annotations[pod.AnnotationExpires] == plan.Pod.Annotations[pod.AnnotationExpires]
 		})
 	})
 	if err != nil {

@@ -73,6 +73,8 @@ type Parts struct {
 	State    *state.Folder
 	StateErr error
 	Job      job.Job
+	// Decided is what config has decided for the job, nil where no config ran.
+	Decided *Decided
 	// PodName is the name that config chose for this attempt's Pod, "" where
 	// no config ran.
 	PodName string
@@ -104,6 +106,9 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 	p.Settings.Kubernetes = asked.result.Settings
 	// From here on the namespace is the job's.
 	p.Settings.Kubernetes.Namespace = pod.Namespace(p.Settings.Kubernetes, p.Job)
+	if p.Decided != nil {
+		p.Settings.Kubernetes.Namespace = p.Decided.Namespace
+	}
 	return &Driver{
 		settings:  p.Settings,
 		job:       p.Job,
@@ -118,7 +123,7 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 		cluster:   c,
 		pods:      pods.NewClient(c, requestBudget),
 		nodes:     capacity.NewNodes(c, requestBudget),
-		pool:      newPool(c, p.Settings, p.Clock),
+		pool:      newPool(c, p.Settings, clusterClock{p.Clock, c}),
 		runner:    stream.NewRunner(c, stream.Transport(p.Settings.Cluster.Transport)),
 		asked:     asked,
 		origin:    p.Origin,
@@ -127,9 +132,15 @@ func New(ctx context.Context, p Parts) (*Driver, error) {
 }
 
 // requestFailure is the failure of a request to the cluster.
-func (d *Driver) requestFailure(err error) error { return requestFailure(d.cluster, err) }
+func (d *Driver) requestFailure(err error) error {
+	f := requestFailure(d.cluster, err)
+	if d.settings.Cluster.DiscoverCluster != "" {
+		f.Seen(failure.Discovered, "")
+	}
+	return f
+}
 
-func requestFailure(c *cluster.Client, err error) error {
+func requestFailure(c *cluster.Client, err error) *failure.Failure {
 	cause := failure.Internal
 	switch {
 	case cluster.Denied(err):

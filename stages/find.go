@@ -6,34 +6,37 @@ import (
 	"fmt"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 )
 
 // Finder says where the tenant cluster is, by the [cluster] section.
 type Finder struct {
-	// Settings reads the section anew: the cluster may move while a stage
-	// runs.
-	Settings func() (settings.Cluster, error)
+	// Settings is the section as it is by now: the cluster may move while a
+	// stage runs.
+	Settings func() settings.Cluster
 	// Memory keeps what was found for the next stage.
 	Memory cluster.Memory
-	// Env is the process's environment.
-	Env map[string]string
+	// Env is the process's environment. Programs that log in get it without the
+	// job's variables.
+	Env job.Environment
+	// Say is told what is waited for; nil for nobody.
+	Say func(text string)
 	// UserAgent names the driver in audit logs.
 	UserAgent string
 	// Afresh has the first look-up ask the kcp side. Without it the first one
 	// takes what is remembered: one stage of a job asks, the others need not.
 	Afresh bool
 
-	asked bool
+	asked  bool
+	logins cluster.Logins
 }
 
 // Find implements cluster.Find.
 func (f *Finder) Find(ctx context.Context) (cluster.Config, error) {
-	s, err := f.Settings()
-	if err != nil {
-		return cluster.Config{}, err
-	}
+	s := f.Settings()
+	var err error
 	config := cluster.Config{URL: s.URL, CAFile: s.CAFile, CertFile: s.CertFile, KeyFile: s.KeyFile}
 	switch {
 	case s.InCluster:
@@ -54,6 +57,9 @@ func (f *Finder) Discovery(s settings.Cluster) cluster.Discovery {
 		Resource:   s.DiscoverResource,
 		UserAgent:  f.UserAgent,
 		Memory:     f.Memory,
+		Environ:    withoutJob(f.Env),
+		Logins:     &f.logins,
+		Waiting:    f.Say,
 		Acceptable: func(url string) error { return settings.CheckURL(".status.url", url) },
 	}
 }
@@ -86,6 +92,7 @@ func FindRemedy(kind cluster.FindKind) string {
 		cluster.Ambiguous:  "choose one with cluster.discover_resource",
 		cluster.NoObject:   "correct cluster.discover_cluster, or point the kubeconfig at the workspace that the object is in",
 		cluster.NoURL:      "wait until the cluster is ready, or look into its conditions",
+		cluster.NoLogin:    "run the plugin by hand, as the runner's user and without a terminal, and correct it or users[].user.exec of the kubeconfig. Once the cluster was found, jobs run without kcp",
 		cluster.BadURL:     "run the runner where the address leads to the cluster",
 	}[kind]
 }

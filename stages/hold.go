@@ -69,7 +69,7 @@ func (d *Driver) holdFailed(ctx context.Context) bool {
 		return false
 	}
 	until := d.holdUntil(kept, asked)
-	if until.Sub(d.clock.Now()) < leastHold {
+	if until.Sub(d.clusterNow()) < leastHold {
 		return false
 	}
 	if err := d.keep(ctx, kept, until); err != nil {
@@ -101,7 +101,7 @@ func (d *Driver) holdable(ctx context.Context, p *corev1.Pod) bool {
 // holdUntil is the end of the time asked for, or of the Pod's deadline, which
 // cannot be put off.
 func (d *Driver) holdUntil(p *corev1.Pod, asked time.Duration) time.Time {
-	until := d.clock.Now().Add(asked)
+	until := d.clusterNow().Add(asked)
 	if deadline := p.Spec.ActiveDeadlineSeconds; deadline != nil {
 		if end := p.Status.StartTime.Add(time.Duration(*deadline) * time.Second); end.Before(until) {
 			until = end

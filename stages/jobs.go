@@ -186,7 +186,7 @@ func (d *Driver) whyNoNode(p *corev1.Pod, state pods.State, s *sight) string {
 	if s == nil {
 		return ""
 	}
-	w := d.nodeWait(p, state.Verdict, s.outlook(p), d.clock.Now().Sub(p.CreationTimestamp.Time))
+	w := d.nodeWait(p, state.Verdict, s.outlook(p), d.clusterNow().Sub(p.CreationTimestamp.Time))
 	if w.reason == capacity.Booting {
 		return "a node to boot: " + w.words() + w.place()
 	}

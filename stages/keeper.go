@@ -11,6 +11,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/warm"
 	"github.com/socialweb-computer/tenant-executor/kube/capacity"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/stages/course"
 )
@@ -75,7 +76,7 @@ func NewKeeper(ctx context.Context, p KeeperParts) (*Keeper, error) {
 	}
 	return &Keeper{
 		cluster: c,
-		pool:    newPool(c, p.Settings, p.Clock),
+		pool:    newPool(c, p.Settings, clusterClock{p.Clock, c}),
 		nodes:   capacity.NewNodes(c, requestBudget),
 		demand:  warm.NewDemand(policies, p.Settings.Warm.MaxPausePods),
 		life:    p.Settings.Warm.Lifetime.Value(),
@@ -156,13 +157,13 @@ func (k *Keeper) await(ctx context.Context, version string) {
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
 	look := k.clock.After(resync)
-	go func() {
+	crash.Go(limited, func() {
 		select {
 		case <-look:
 			cancel()
 		case <-limited.Done():
 		}
-	}()
+	})
 	pause := settle
 	if err := k.pool.Changed(limited, version); err != nil {
 		pause = lookAgain

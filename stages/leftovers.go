@@ -53,7 +53,7 @@ func (l *leftovers) remove(ctx context.Context, one reap.Leftover) error {
 func (d *Driver) leftovers(host Host) *leftovers {
 	return &leftovers{
 		cluster: d.cluster, pods: d.pods, nodes: d.nodes, reap: reap.NewClient(d.cluster, requestBudget),
-		clock: d.clock, host: host, state: d.state, runner: d.job.RunnerToken, reach: d.reach().withChosen(d.state, d.clock.Now()),
+		clock: clusterClock{d.clock, d.cluster}, host: host, state: d.state, runner: d.job.RunnerToken, reach: d.reach().withChosen(d.state, d.clock.Now()),
 		closed:   d.course.CloseOther,
 		nodeLost: d.settings.Run.NodeLost.Value(),
 	}

@@ -1,13 +1,13 @@
 package stages
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"os/user"
 	"path/filepath"
 	"slices"
@@ -181,9 +181,6 @@ func (s loginSource) ask(ctx context.Context, helper, server string) (registry.L
 // helperLimit is how long a credential helper may take: some ask a cloud.
 const helperLimit = 30 * time.Second
 
-// longestLogin is the most that a credential helper may answer, in bytes.
-const longestLogin = 1 << 20
-
 // helperNotFound is what helpers print for a registry that they do not know.
 const helperNotFound = "credentials not found"
 
@@ -192,25 +189,19 @@ const helperNotFound = "credentials not found"
 func (s loginSource) helper(ctx context.Context, name, verb, input string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, helperLimit)
 	defer cancel()
-	command := exec.CommandContext(ctx, "docker-credential-"+name, verb)
-	command.Env = s.environ
-	command.Stdin = strings.NewReader(input)
-	command.WaitDelay = time.Second
-	answer := bounded.Buffer{Most: longestLogin}
-	command.Stdout = &answer
-	err := command.Run()
-	out := []byte(strings.TrimSpace(answer.String()))
+	program := bounded.Program{Path: "docker-credential-" + name, Args: []string{verb}, Env: s.environ, Stdin: input}
+	out, err := program.Run(ctx)
+	out = bytes.TrimSpace(out)
+	var ended *bounded.EndError
 	switch {
 	case err == nil:
 		return out, nil
 	case strings.Contains(string(out), helperNotFound):
 		return nil, nil
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fmt.Errorf("it did not answer within %s", helperLimit)
-	}
-	var exited *exec.ExitError
-	if errors.As(err, &exited) {
-		return nil, fmt.Errorf("it ended with %w", exited)
+	case errors.As(err, &ended):
+		return nil, fmt.Errorf("it ended with %w", ended.Err)
 	}
 	return nil, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
@@ -71,7 +72,7 @@ func (d *Driver) lookAtStage(ctx context.Context, ref pods.Ref, o LookOptions, o
 	looking, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if o.Follow {
-		go d.guard(looking, cancel, ref, string(container), nil)
+		crash.Go(looking, func() { d.guard(looking, cancel, ref, string(container), nil) })
 	}
 	v := &view{driver: d, stage: stream.Stage{
 		Namespace: ref.Namespace, Pod: ref.Name, Container: string(container),

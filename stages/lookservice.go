@@ -11,6 +11,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -30,7 +31,7 @@ func (d *Driver) lookAtService(ctx context.Context, found *corev1.Pod, container
 	defer cancel(nil)
 	v := &serviceView{driver: d, ref: pods.RefTo(found), container: container}
 	if o.Follow {
-		go d.guard(looking, cancel, v.ref, string(container), nil)
+		crash.Go(looking, func() { d.guard(looking, cancel, v.ref, string(container), nil) })
 	}
 	err := v.show(looking, o, out)
 	var lost *failure.Failure

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
@@ -28,14 +29,51 @@ func (d *Driver) lossPath() string {
 // noteLoss tells later stages that the job log says of a loss.
 func (d *Driver) noteLoss(ref pods.Ref, err error) {
 	path := d.lossPath()
-	if path == "" || err == nil {
+	if path == "" {
 		return
 	}
-	switch failure.Of(err).Cause {
+	var cause failure.Cause
+	if err != nil {
+		cause = failure.Of(err).Cause
+	}
+	switch cause {
 	case failure.PodLost, failure.NodeLost:
 		// Where it cannot be written a later stage finds out by itself.
 		_ = os.WriteFile(path, []byte(ref.Name), 0o600)
+	case failure.ConnectionLost:
+		_ = os.WriteFile(path, []byte(unreached+ref.Name), 0o600)
+	case "", failure.ScriptFailed:
+		if d.wasUnreached(ref.Name) {
+			_ = os.Remove(path) // it was reached again
+		}
 	}
+}
+
+// unreached is before the name of a Pod in the file that was not lost, but not
+// reached for as long as run.outage says.
+const unreached = "unreached "
+
+// shortOutage is for how long the stages after that one try: it has waited long
+// enough for all of them, and the runner calls up to five more.
+const shortOutage = 30 * time.Second
+
+// outage is for how long a stage tries to reach its Pod.
+func (d *Driver) outage(pod string) time.Duration {
+	outage := d.settings.Run.Outage.Value()
+	if d.wasUnreached(pod) {
+		return min(outage, shortOutage)
+	}
+	return outage
+}
+
+// wasUnreached reports whether an earlier stage has not reached the Pod.
+func (d *Driver) wasUnreached(pod string) bool {
+	path := d.lossPath()
+	if path == "" {
+		return false
+	}
+	noted, err := os.ReadFile(path)
+	return err == nil && string(noted) == unreached+pod
 }
 
 // stillLost is the failure of a stage whose Pod was lost to an earlier one, nil

@@ -2,6 +2,7 @@ package stages
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,8 @@ type narrator struct {
 	warnedAt time.Time
 	// logs shows what containers say that run while others still start.
 	logs *containerLogs
+	// node is where the Pod is, as far as it was seen.
+	node atomic.Pointer[string]
 	// wait is why the Pod waited for a node when it was looked at last, for one
 	// reason since a time; nil before.
 	wait     *nodeWait
@@ -36,9 +39,9 @@ type narrator struct {
 	blind    bool
 }
 
-func (d *Driver) narrator(created *corev1.Pod, giveUp context.CancelCauseFunc) *narrator {
+func (d *Driver) narrator(created *corev1.Pod) *narrator {
 	return &narrator{
-		driver: d, news: news{log: d.log, clock: d.clock}, made: created, giveUp: giveUp,
+		driver: d, news: news{log: d.log, clock: d.clock}, made: created,
 		warnings: d.podWarnings(pods.RefTo(created)),
 	}
 }
@@ -57,6 +60,7 @@ const lookLimit = 5 * time.Second
 // Waiting implements pods.Observer.
 func (n *narrator) Waiting(ctx context.Context, state pods.State, inPhase time.Duration) {
 	n.blind = false
+	n.node.Store(&state.Node)
 	switch state.Phase {
 	case pods.Unscheduled:
 		n.waitForNode(ctx, state, inPhase)
@@ -73,6 +77,14 @@ func (n *narrator) Waiting(ctx context.Context, state pods.State, inPhase time.D
 			n.warnings.tell(ctx, nil)
 		}
 	}
+}
+
+// nodeName is the Pod's node, "" while none was seen.
+func (n *narrator) nodeName() string {
+	if name := n.node.Load(); name != nil {
+		return *name
+	}
+	return ""
 }
 
 // Started implements pods.Observer.

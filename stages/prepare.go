@@ -96,12 +96,13 @@ func (d *Driver) plan(host Host) (pod.Plan, error) {
 }
 
 // start waits until the Pod runs and can be reached, and readies it.
-func (d *Driver) start(parent context.Context, created *corev1.Pod, e *entrance, pull func(container string) time.Duration) error {
-	ctx, cancel := d.withNode(parent, pods.RefTo(created))
+func (d *Driver) start(parent context.Context, created *corev1.Pod, e *entrance, c crew, pull func(container string) time.Duration) error {
+	n := d.narrator(created)
+	ctx, cancel := d.withNode(parent, pods.RefTo(created), n.nodeName)
 	defer cancel(errNodeWatched)
-	n := d.narrator(created, cancel)
+	n.giveUp = cancel
 	n.logs = d.startLogs(ctx, pods.RefTo(created))
-	err := d.startWatched(ctx, created, e, pull, n)
+	err := d.startWatched(ctx, created, e, c, pull, n)
 	d.endLogs(parent, n.logs)
 	var lost *failure.Failure
 	if errors.As(context.Cause(ctx), &lost) {
@@ -130,17 +131,19 @@ func (d *Driver) endLogs(ctx context.Context, logs *containerLogs) {
 	logs.end(ctx)
 }
 
-func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, e *entrance, pull func(container string) time.Duration, n *narrator) error {
+func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, e *entrance, c crew, pull func(container string) time.Duration, n *narrator) error {
 	budgets := pods.Budgets{Node: e.rest(), Start: d.settings.Wait.Start.Value(), Pull: pull}
-	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, n, stageContainers()...)
+	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, n, pods.Roles{Needed: stageContainers(), Made: c.made})
 	d.noteWaits(created, timing, err)
 	if err != nil {
 		var late *pods.PhaseTimeoutError
 		if errors.As(err, &late) && late.State.Phase == pods.Unscheduled {
 			late.After += e.waited
+			return d.noNode(n.wait, late)
 		}
-		return d.awaitFailure(ctx, created, n.wait, err)
+		return d.awaitFailure(ctx, created, c, err)
 	}
+	n.node.Store(&running.Spec.NodeName)
 	d.noteNode(running.Spec.NodeName)
 	n.noteBoot(ctx, running, timing.Node)
 	from := d.clock.Now()
@@ -166,7 +169,7 @@ func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, e *entra
 func (d *Driver) abandon(ctx context.Context) {
 	ctx, cancel := detach(ctx, abortBudget)
 	defer cancel()
-	if _, err := d.deletePods(ctx); err != nil {
-		d.log.Warn("%v", err)
+	if _, _, err := d.deletePods(ctx); err != nil {
+		d.log.Warn("The Pod of the job is not deleted yet, cleanup is to do it: %v", err)
 	}
 }

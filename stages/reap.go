@@ -150,7 +150,7 @@ func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 func (p ReapParts) leftovers(c *cluster.Client) *leftovers {
 	return &leftovers{
 		cluster: c, pods: pods.NewClient(c, requestBudget), nodes: capacity.NewNodes(c, requestBudget),
-		reap: reap.NewClient(c, requestBudget), clock: p.Clock, host: p.Host, state: p.State,
+		reap: reap.NewClient(c, requestBudget), clock: clusterClock{p.Clock, c}, host: p.Host, state: p.State,
 		runner: p.Runner, reach: reachOf(p.Settings.Kubernetes, p.Settings.Kubernetes).withChosen(p.State, p.Clock.Now()),
 		closed:   p.Closed,
 		nodeLost: p.Settings.Run.NodeLost.Value(),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -27,6 +28,7 @@ func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
 	note := d.podNote()
 	note.remove() // it would be of an earlier attempt
 	for lost, taken := 0, 0; ; plan.Remake++ {
+		plan.Now = d.clusterNow()
 		objects, err := plan.Build()
 		if err != nil {
 			return err
@@ -41,7 +43,7 @@ func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
 			return err
 		}
 		noted := note.write(pods.RefTo(created), false)
-		err = d.start(ctx, created, e, d.pullBudget(plan, objects.Pulls))
+		err = d.start(ctx, created, e, containersOf(objects), d.pullBudget(plan, objects.Pulls))
 		if err == nil && noted == nil {
 			noted = note.write(pods.RefTo(created), true)
 		}
@@ -88,9 +90,11 @@ var errNodeWatched = errors.New("the Pod has started")
 // withNode is a context that ends when the Pod's node is lost; the cause is the
 // failure. While a Pod starts only its node can tell: a Pod that is bound to a
 // node which has been dropped reads Pending for minutes.
-func (d *Driver) withNode(ctx context.Context, ref pods.Ref) (context.Context, context.CancelCauseFunc) {
+//
+// Node names the Pod's node, "" while it has none: whoever follows the Pod knows.
+func (d *Driver) withNode(ctx context.Context, ref pods.Ref, node func() string) (context.Context, context.CancelCauseFunc) {
 	watched, cancel := context.WithCancelCause(ctx)
-	go func() {
+	crash.Go(watched, func() {
 		watch := nodeWatch{clock: d.clock, limit: d.settings.Run.NodeLost.Value()}
 		for {
 			select {
@@ -98,31 +102,30 @@ func (d *Driver) withNode(ctx context.Context, ref pods.Ref) (context.Context, c
 				return
 			case <-d.clock.After(d.settings.Run.Poll.Value()):
 			}
+			name := node()
+			if name == "" {
+				continue
+			}
 			limited, done := context.WithTimeout(watched, lookBudget)
-			err := d.lookAtNode(limited, ref, &watch)
+			err := d.lookAtNode(limited, ref, name, &watch)
 			done()
 			if err != nil {
 				cancel(err)
 				return
 			}
 		}
-	}()
+	})
 	return watched, cancel
 }
 
-// lookAtNode reads the Pod's node once, if the Pod has one. What cannot be read
-// says nothing.
-func (d *Driver) lookAtNode(ctx context.Context, ref pods.Ref, watch *nodeWatch) error {
-	found, err := d.pods.Get(ctx, ref)
-	if err != nil || found.Spec.NodeName == "" {
-		return nil
-	}
-	health, err := d.nodes.Health(ctx, found.Spec.NodeName)
+// lookAtNode reads the Pod's node once. What cannot be read says nothing.
+func (d *Driver) lookAtNode(ctx context.Context, ref pods.Ref, name string, watch *nodeWatch) error {
+	health, err := d.nodes.Health(ctx, name)
 	if err != nil {
 		return nil
 	}
 	if text := watch.lost(health); text != "" {
-		return failure.New(failure.NodeLost, "node %s of the job's Pod %s %s", found.Spec.NodeName, ref, text)
+		return failure.New(failure.NodeLost, "node %s of the job's Pod %s %s", name, ref, text)
 	}
 	return nil
 }

@@ -16,10 +16,11 @@ import (
 // for where no other node is free.
 const (
 	// roomBudget is how long a Pod that is ending is waited for. Its processes
-	// end in about a second, and on a busy machine the cluster is told some
-	// seconds later. A boot takes longer than that; a Pod that hangs must not
-	// hold a job up for long.
-	roomBudget = 10 * time.Second
+	// end in about a second, and a busy node says so a good deal later. A boot
+	// takes longer than that; a Pod that hangs must not hold a job up for long.
+	roomBudget = 20 * time.Second
+	// roomNotice is when the reader of the job log is told what is waited for.
+	roomNotice = 2 * time.Second
 	// roomLookBudget is how long prepare looks whether a node is free.
 	roomLookBudget = time.Second
 	// mostAwaited is how many are watched at once.
@@ -30,13 +31,13 @@ const (
 // booted beside it. The list is of all Pods that have or want a node; deleted
 // are those of them that were deleted since.
 func (d *Driver) awaitRoom(ctx context.Context, list []corev1.Pod, deleted map[types.UID]bool) {
-	now := d.clock.Now()
+	now := d.clusterNow()
 	ends := func(p *corev1.Pod) bool {
 		return deleted[p.UID] || p.DeletionTimestamp != nil && now.Before(p.DeletionTimestamp.Add(roomBudget))
 	}
 	var ending []corev1.Pod
 	for _, p := range jobs(list) {
-		if p.Spec.NodeName != "" && ends(&p) {
+		if p.Spec.NodeName != "" && len(p.Finalizers) == 0 && ends(&p) {
 			ending = append(ending, p)
 		}
 	}
@@ -54,10 +55,18 @@ func (d *Driver) awaitRoom(ctx context.Context, list []corev1.Pod, deleted map[t
 
 // awaitAny waits until one of the Pods has ended, for a bounded time.
 func (d *Driver) awaitAny(ctx context.Context, ending []corev1.Pod) {
+	ending = ending[:min(len(ending), mostAwaited)]
+	if len(ending) == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, roomBudget)
 	defer cancel()
+	notice := time.AfterFunc(roomNotice, func() {
+		d.log.Info("Waiting for Pod %s to end, whose node the job can have", ending[0].Name)
+	})
+	defer notice.Stop()
 	var all sync.WaitGroup
-	for i := range ending[:min(len(ending), mostAwaited)] {
+	for i := range ending {
 		all.Go(func() {
 			if d.ended(ctx, &ending[i]) {
 				cancel()

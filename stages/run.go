@@ -11,6 +11,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
@@ -109,7 +110,11 @@ func (d *Driver) podByLabel(ctx context.Context) (pods.Ref, error) {
 			return pods.RefTo(&list[i]), nil
 		}
 	}
-	return pods.Ref{}, failure.New(failure.PodLost, "job %d has no Pod in namespace %s", d.job.ID, d.settings.Kubernetes.Namespace)
+	f := failure.New(failure.PodLost, "job %d has no Pod in namespace %s", d.job.ID, d.settings.Kubernetes.Namespace)
+	if d.hint == "" && d.variables.ExitCodeFile() == "" {
+		f.Seen(failure.NotPrepared, "") // by hand, and no config ran before
+	}
+	return pods.Ref{}, f
 }
 
 // longestStage is how much of a stage's name its folder in the Pod shows.
@@ -136,12 +141,12 @@ func (d *Driver) follow(ctx context.Context, ref pods.Ref, s stream.Stage, hurry
 	done := make(chan stageEnd, 1)
 	var services *attendance
 	services, s.Output = d.attend(following, ref, s.Output)
-	go func() {
+	crash.Go(following, func() {
 		status, err := d.follower(ref, s.Container).Run(following, s, stop)
 		done <- stageEnd{status, err}
-	}()
-	go d.guard(following, cancel, ref, s.Container, services)
-	go d.stopOn(ctx, following, stop, hurry, cancel)
+	})
+	crash.Go(following, func() { d.guard(following, cancel, ref, s.Container, services) })
+	crash.Go(following, func() { d.stopOn(ctx, following, stop, hurry, cancel) })
 
 	r := d.awaitEnd(following, done)
 	limit := lookBudget
@@ -192,7 +197,7 @@ func (d *Driver) follower(ref pods.Ref, container string) *stream.Follower {
 		Bounds: stream.Bounds{
 			Spool:   d.settings.Run.SpoolBytes(),
 			Silence: d.settings.Run.Silence.Value(),
-			Outage:  d.settings.Run.Outage.Value(),
+			Outage:  d.outage(ref.Name),
 		},
 		Broken: func(ctx context.Context, begun bool, err error) error {
 			// Nothing is promised before the Pod was looked at.

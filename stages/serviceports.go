@@ -71,7 +71,8 @@ func (d *Driver) waitsInVain(ctx context.Context, ref pods.Ref, all, silent []po
 			if clash := s.Clash(all, lines); clash != "" {
 				d.log.Warn("%s", clash)
 			}
-			return failure.New(failure.ServiceSilent, "service %s (image %s) has ended and does not answer at port %d: %s", s.Label, s.Image, s.Port, d.endOf(over))
+			return failure.New(failure.ServiceSilent, "service %s (image %s) has ended and does not answer at port %d: %s", s.Label, s.Image, s.Port, d.endOf(over)).
+				Seen(failure.ServiceEnded, "")
 		}
 	}
 	return nil

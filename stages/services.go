@@ -13,6 +13,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -133,9 +134,7 @@ func (d *Driver) endOf(over pods.Problem) string {
 // job's author sees all that services say, they are not shown twice.
 func (d *Driver) lastWords(ctx context.Context, ref pods.Ref, s pod.Service) []string {
 	show := !d.showsServices()
-	limited, cancel := context.WithTimeout(ctx, lookBudget)
-	defer cancel()
-	found, err := d.pods.LastLines(limited, ref, s.Container, lastLines)
+	found, err := d.lastLines(ctx, ref, s.Container)
 	if err != nil {
 		d.log.Warn("What service %s said last cannot be read: %v", s.Label, err)
 		return nil
@@ -146,16 +145,26 @@ func (d *Driver) lastWords(ctx context.Context, ref pods.Ref, s pod.Service) []s
 	var lines []string
 	for _, line := range found {
 		lines = append(lines, line.Text)
-		text := line.Text
-		if !show {
-			continue
+		if show {
+			d.log.Service(s.Label, shortened(line.Text))
 		}
-		if len(text) > longestTold {
-			text = text[:longestTold] + "…"
-		}
-		d.log.Service(s.Label, text)
 	}
 	return lines
+}
+
+// lastLines are the last lines of a container's log.
+func (d *Driver) lastLines(ctx context.Context, ref pods.Ref, container string) ([]pods.LogLine, error) {
+	limited, cancel := context.WithTimeout(ctx, lookBudget)
+	defer cancel()
+	return d.pods.LastLines(limited, ref, container, lastLines)
+}
+
+// shortened is as much of a line as is shown.
+func shortened(text string) string {
+	if len(text) > longestTold {
+		return text[:longestTold] + "…"
+	}
+	return text
 }
 
 // end ends the attendance with the stage, within a time. Services are looked at
@@ -167,7 +176,7 @@ func (a *attendance) end(ctx context.Context, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	done := make(chan struct{})
-	go func() {
+	crash.Go(ctx, func() {
 		defer close(done)
 		a.logs.end(ctx)
 		if len(a.services) > 0 {
@@ -179,7 +188,7 @@ func (a *attendance) end(ctx context.Context, limit time.Duration) {
 		defer a.looking.Unlock()
 		a.over = true
 		a.driver.save(a.told)
-	}()
+	})
 	select {
 	case <-done:
 	case <-ctx.Done(): // nobody may be reading the job log

@@ -15,6 +15,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/kube/bounded"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/carry"
@@ -30,7 +31,7 @@ func (d *Driver) setup(ctx context.Context, running *corev1.Pod) error {
 	var code int
 	var talk *handshake
 	err := d.cluster.RetryIf(ctx, budget, stream.MayRepeat, func(ctx context.Context) (err error) {
-		talk = newHandshake()
+		talk = newHandshake(ctx)
 		defer talk.end()
 		code, err = d.runner.Run(ctx, stream.Command{
 			Namespace: ref.Namespace, Pod: ref.Name, Container: string(job.Helper),
@@ -73,6 +74,7 @@ func imageOf(p *corev1.Pod, container job.Container) string {
 // handshake is the driver's side of setup.sh: it hears which machine the node
 // is and answers with the agent for it.
 type handshake struct {
+	ctx    context.Context
 	stdin  *io.PipeReader
 	answer *io.PipeWriter
 	stderr bounded.Buffer
@@ -83,8 +85,8 @@ type handshake struct {
 	err     error
 }
 
-func newHandshake() *handshake {
-	h := &handshake{}
+func newHandshake(ctx context.Context) *handshake {
+	h := &handshake{ctx: ctx}
 	h.stdin, h.answer = io.Pipe()
 	return h
 }
@@ -112,14 +114,14 @@ func (h *handshake) Write(p []byte) (int, error) {
 	if unpack == "gzip" {
 		program = agent.Packed
 	}
-	go func() {
+	crash.Go(h.ctx, func() {
 		sum := sha256.Sum256(agent.Unpacked)
 		_, err := io.WriteString(h.answer, hex.EncodeToString(sum[:])+"\n")
 		if err == nil {
 			_, err = h.answer.Write(program)
 		}
 		_ = h.answer.CloseWithError(err) // nil ends the input
-	}()
+	})
 	return len(p), nil
 }
 

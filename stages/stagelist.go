@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/socialweb-computer/tenant-executor/executor/job"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
 )
@@ -53,7 +54,7 @@ func (d *Driver) stagesOf(ctx context.Context, ref pods.Ref) ([]StageView, error
 	lists, failures := make([][]agent.Entry, len(containers)), make([]error, len(containers))
 	var asking sync.WaitGroup
 	for i, container := range containers {
-		asking.Go(func() { lists[i], failures[i] = d.listStages(ctx, ref, container) })
+		asking.Go(crash.Guard(ctx, func() { lists[i], failures[i] = d.listStages(ctx, ref, container) }))
 	}
 	asking.Wait()
 	if err := errors.Join(failures...); err != nil {
@@ -88,7 +89,7 @@ func (d *Driver) addStages(ctx context.Context, jobs []JobView) {
 		if j.Phase != JobRunning && j.Phase != JobHeld {
 			continue
 		}
-		asking.Go(func() {
+		asking.Go(crash.Guard(ctx, func() {
 			turns <- struct{}{}
 			defer func() { <-turns }()
 			all, err := d.stagesOf(ctx, pods.Ref{Namespace: j.Namespace, Name: j.Pod})
@@ -101,7 +102,7 @@ func (d *Driver) addStages(ctx context.Context, jobs []JobView) {
 					j.Stage = &s
 				}
 			}
-		})
+		}))
 	}
 	asking.Wait()
 }

@@ -63,16 +63,19 @@ func mentionsPolicy(message string) bool {
 	return byAdmission.MatchString(message) && !strings.Contains(message, "is being terminated")
 }
 
-// awaitFailure says why the Pod does not run; wait is why it waited for a node, nil
-// where nobody knows.
-func (d *Driver) awaitFailure(ctx context.Context, created *corev1.Pod, wait *nodeWait, err error) error {
+// awaitFailure says why the Pod does not run.
+func (d *Driver) awaitFailure(ctx context.Context, created *corev1.Pod, c crew, err error) error {
 	var timeout *pods.PhaseTimeoutError
 	var container *pods.ContainerError
 	var failed *pods.FailedError
 	var gone *pods.GoneError
 	switch {
+	case errors.As(err, &container) && container.Problem.Foreign:
+		return d.foreignFailure(ctx, created, c, container.Problem, lasted(container.After))
+	case errors.As(err, &timeout) && timeout.State.Phase == pods.Starting && timeout.State.Foreigner() != nil:
+		return d.foreignFailure(ctx, created, c, *timeout.State.Foreigner(), lasted(timeout.After))
 	case errors.As(err, &timeout):
-		return d.timeoutFailure(ctx, created, wait, timeout)
+		return d.timeoutFailure(ctx, created, timeout)
 	case errors.As(err, &container):
 		if f := d.pullFailure(ctx, container); f != nil {
 			return f
@@ -89,17 +92,24 @@ func (d *Driver) awaitFailure(ctx context.Context, created *corev1.Pod, wait *no
 	return d.requestFailure(err)
 }
 
+// noNode is the failure of a Pod that waited for a node for too long; wait is what was
+// seen last, nil where nothing was.
+func (d *Driver) noNode(wait *nodeWait, timeout *pods.PhaseTimeoutError) error {
+	detail := timeout.State.Detail
+	switch {
+	case pods.Lacking(detail):
+		return failure.New(failure.ClusterLacks, "the job's Pod: %s", inVain(timeout))
+	case wait != nil:
+		return wait.failure(timeout.After)
+	}
+	return failure.New(failure.NoNode, "no node for the job after %s%s", joblog.Duration(timeout.After), because(detail))
+}
+
 // timeoutFailure is that of a Pod which waited for too long. What would be in
 // vain the next time as well is no failure of the cluster.
-func (d *Driver) timeoutFailure(ctx context.Context, created *corev1.Pod, wait *nodeWait, timeout *pods.PhaseTimeoutError) error {
+func (d *Driver) timeoutFailure(ctx context.Context, created *corev1.Pod, timeout *pods.PhaseTimeoutError) error {
 	state := &timeout.State
 	switch {
-	case state.Phase == pods.Unscheduled && pods.Lacking(state.Detail):
-		return failure.New(failure.ClusterLacks, "the job's Pod: %s", inVain(timeout))
-	case state.Phase == pods.Unscheduled && wait != nil:
-		return wait.failure(timeout.After)
-	case state.Phase == pods.Unscheduled:
-		return failure.New(failure.NoNode, "no node for the job after %s%s", joblog.Duration(timeout.After), because(state.Detail))
 	case state.Detail == "":
 		state.Detail = d.lastTrouble(ctx, created)
 	}
@@ -136,7 +146,7 @@ func inVain(e *pods.PhaseTimeoutError) string {
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // containerFailure is the failure that a container's problem means.
-func containerFailure(p pods.Problem) error {
+func containerFailure(p pods.Problem) *failure.Failure {
 	cause := map[pods.Kind]failure.Cause{
 		pods.NotStartable:  failure.ImageUnusable,
 		pods.ImagePlatform: failure.ImagePlatform,
@@ -144,7 +154,7 @@ func containerFailure(p pods.Problem) error {
 	}[p.Kind]
 	switch {
 	case cause == "":
-		return failure.New(failure.PodLost, "container %s ended by itself: %s: %s", p.Container, p.Reason, p.Message)
+		return failure.New(failure.PodLost, "container %s ended by itself: %s", p.Container, p.Words())
 	case p.Kind == pods.NotStartable && pods.Lacking(p.Message):
 		cause = failure.ClusterLacks
 	case p.Container == string(job.Helper) && p.Kind != pods.OutOfMemory:
@@ -159,9 +169,5 @@ func containerFailure(p pods.Problem) error {
 	case pods.OutOfMemory:
 		why = "its memory was used up: "
 	}
-	f := failure.New(cause, "container %s with image %s: %s%s: %s", p.Container, p.Image, why, p.Reason, p.Message)
-	if p.Kind == pods.OutOfMemory {
-		f.ExitCode = exitKilled
-	}
-	return f
+	return failure.New(cause, "container %s with image %s: %s%s", p.Container, p.Image, why, p.Words())
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 )
@@ -56,8 +57,8 @@ func (d *Driver) Shell(ctx context.Context, t Terminal) error {
 	}
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go d.guard(running, cancel, ref, string(t.Container), nil)
-	go d.announceEnd(running, ref, t.Say)
+	crash.Go(running, func() { d.guard(running, cancel, ref, string(t.Container), nil) })
+	crash.Go(running, func() { d.announceEnd(running, ref, t.Say) })
 	code, err := d.runFor(running, ref, command, t)
 	if (err != nil || code == exitKilled) && ctx.Err() == nil && d.timeIsUp(ctx, ref) {
 		return failure.New(failure.Detached, "the time for which the job's Pod %s was kept is over", ref)
@@ -149,7 +150,7 @@ func (d *Driver) timeIsUp(ctx context.Context, ref pods.Ref) bool {
 		return false
 	}
 	until := stampOf(found, pod.AnnotationHeld)
-	return until != nil && d.clock.Now().Add(2*time.Second).After(*until)
+	return until != nil && d.clusterNow().Add(2*time.Second).After(*until)
 }
 
 // When the end of a kept Pod is said, before it comes.
@@ -170,7 +171,7 @@ func (d *Driver) announceEnd(ctx context.Context, ref pods.Ref, say func(string)
 		cancel()
 		if err == nil {
 			if until := stampOf(found, pod.AnnotationHeld); until != nil {
-				left := until.Sub(d.clock.Now())
+				left := until.Sub(d.clusterNow())
 				if dueToSay(said, left) {
 					said = left
 					say(fmt.Sprintf("This Pod of a failed job is kept until %s, for %s from now.", until.Local().Format("15:04:05"), joblog.Duration(max(left, 0))))

@@ -3,6 +3,8 @@ package stages
 import (
 	"context"
 	"errors"
+	"path"
+	"strings"
 	"syscall"
 	"time"
 
@@ -28,14 +30,19 @@ const lookBudget = 10 * time.Second
 func (d *Driver) verdict(container string, s agent.Status) error {
 	killed := s.Signal == int(syscall.SIGKILL) || s.Exit == exitKilled
 	switch {
+	case s.Stopped:
+		// Where this driver has asked for it, its end is not judged at all.
+		return failure.New(failure.Cancelled, "the stage in container %s was ended on request: the job was cancelled, or another driver has begun the stage anew", container)
 	case s.OOM > 0 && (killed || s.Trouble == agent.TroubleLost):
 		f := failure.New(failure.OutOfMemory, "a process of the script was killed: the memory of container %s was used up%s", container, d.memoryLimit(container))
 		f.ExitCode = exitKilled
-		return f
+		return d.outOfMemory(container, f)
 	case s.Trouble == agent.TroubleNoShell, s.Trouble == agent.TroubleStart:
 		return failure.New(failure.ImageUnusable, "the script could not be started in container %s: %s", container, s.Detail)
+	case s.Trouble == agent.TroubleNoRoom:
+		return failure.New(failure.DiskFull, "the script in container %s did not begin, the disk has no room for it: %s", container, s.Detail)
 	case s.Trouble == agent.TroubleDisk:
-		return failure.New(failure.DiskFull, "the output of the script in container %s could not be kept: %s", container, s.Detail)
+		return failure.New(failure.DiskFull, "the output of the script in container %s could not be kept, so it was ended: %s", container, s.Detail)
 	case s.Trouble != agent.TroubleNone:
 		return failure.New(failure.StageLost, "the stage in container %s: %s", container, s.Detail)
 	case s.Signal != 0:
@@ -86,6 +93,9 @@ func (d *Driver) execFailure(ctx context.Context, ref pods.Ref, err error) error
 		return failure.Wrap(failure.ConnectionLost, err, "what answers in the job's Pod %s is not the driver's agent", ref)
 	case stream.PodGone(err):
 		return failure.New(failure.PodLost, "the job's Pod %s does not exist any more", ref)
+	case errors.As(err, &runtime) && strings.Contains(err.Error(), "/"+path.Base(podAgent)):
+		// It was there when prepare ended.
+		return failure.Wrap(failure.AgentRemoved, err, "the job's Pod %s", ref)
 	case errors.As(err, &runtime):
 		// Another Pod of this name has the same image, and nothing of the job.
 		if lost := d.podFailure(ctx, ref, ""); lost != nil {
@@ -131,7 +141,10 @@ func lossOf(found *corev1.Pod, container string) error {
 	for _, p := range state.Problems {
 		switch {
 		case p.Container == container && p.Kind == pods.OutOfMemory:
-			return containerFailure(p)
+			// The script ended with its container.
+			f := containerFailure(p)
+			f.ExitCode = exitKilled
+			return f
 		case p.Kind == pods.ImagePlatform:
 			// Such a container runs for a moment, so that it counted as started.
 			return containerFailure(p)

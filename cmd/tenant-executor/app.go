@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,6 +30,9 @@ type app struct {
 	// does not keep the order between two pipes.
 	voice joblog.Log
 
+	// leave ends the command's context, as the runner's TERM does.
+	leave func()
+
 	configFile, jobFile, runner string
 	// stage is the stage that this process is, "" for commands of people; see
 	// observe.
@@ -39,6 +41,9 @@ type app struct {
 	// byHand is true for commands of people: a script's exit code is then the
 	// command's own.
 	byHand bool
+	// unread is why a stage makes do without the configuration; nil where it
+	// was read.
+	unread error
 }
 
 // usageError is a command line that cannot be understood.
@@ -90,7 +95,7 @@ func (a *app) jobFlags(c *cobra.Command) *cobra.Command {
 func noArgs(c *cobra.Command, args []string) error {
 	if err := cobra.NoArgs(c, args); err != nil {
 		from := ""
-		if slices.Contains([]string{"config", "prepare", "cleanup"}, c.Name()) {
+		if isStage(c.Name()) && c.Name() != "run" {
 			from = fmt.Sprintf(". The runner's config.toml has them in %s_args", c.Name())
 		}
 		return &usageError{fmt.Errorf("%s takes no arguments; it got %q%s", c.CommandPath(), strings.Join(args, " "), from)}
@@ -124,24 +129,31 @@ func (a *app) job() (job.Job, error) {
 // driver joins the settings and the job. Afresh has the cluster looked up anew;
 // other stages start with where it was last.
 func (a *app) driver(ctx context.Context, log joblog.Log, afresh bool) (*stages.Driver, error) {
-	s, origin, err := a.settingsAndOrigin()
+	p, err := a.parts(log, afresh)
 	if err != nil {
 		return nil, err
 	}
-	j, err := a.job()
-	if err != nil {
-		return nil, err
+	return stages.New(ctx, p)
+}
+
+// parts are what a driver of one job is made of.
+func (a *app) parts(log joblog.Log, afresh bool) (stages.Parts, error) {
+	j, jobErr := a.job()
+	s, origin, decided, err := a.settingsOf(j)
+	if err == nil {
+		err = jobErr
 	}
-	if err := a.trust(origin, j); err != nil {
-		return nil, err
+	if err != nil {
+		return stages.Parts{}, err
 	}
 	// No job fails for want of the folder: a nil one remembers nothing.
 	folder, stateErr := state.Open(s.State.Dir)
 	a.observe(s, folder, j)
-	return stages.New(ctx, stages.Parts{
+	return stages.Parts{
 		Settings:  s,
+		Decided:   decided,
 		Origin:    origin,
-		Find:      a.finder(folder, afresh).Find,
+		Find:      a.finder(folder, s.Cluster, afresh).Find,
 		State:     folder,
 		StateErr:  stateErr,
 		Job:       j,
@@ -151,18 +163,29 @@ func (a *app) driver(ctx context.Context, log joblog.Log, afresh bool) (*stages.
 		Clock:     stages.Clock{},
 		Course:    a.observed.course(),
 		Host:      func() stages.Host { return a.host(folder) },
-	})
+	}, nil
 }
 
-// finder finds the cluster. Afresh is as for driver.
-func (a *app) finder(folder *state.Folder, afresh bool) *stages.Finder {
+// finder finds the cluster. It is first where the configuration has it that was
+// read, then where it is by the configuration of that time: the cluster may have
+// moved. Afresh is as for driver.
+func (a *app) finder(folder *state.Folder, known settings.Cluster, afresh bool) *stages.Finder {
+	first := true
 	return &stages.Finder{
-		Settings: func() (settings.Cluster, error) {
-			s, err := a.settings()
-			return s.Cluster, err
+		Settings: func() settings.Cluster {
+			if first {
+				first = false
+				return known
+			}
+			// A file that is halfway through a change counts when it is whole.
+			if s, err := a.settings(); err == nil {
+				known = s.Cluster
+			}
+			return known
 		},
 		Memory:    folder,
 		Env:       a.environment,
+		Say:       func(text string) { a.voice.Info("%s", text) },
 		UserAgent: "tenant-executor/" + version(),
 		Afresh:    afresh,
 	}

@@ -63,9 +63,7 @@ func TestRunThatIsCancelled(t *testing.T) {
 	if n := len(h.server.Pods()); n != 1 {
 		t.Errorf("%d Pods are left, want 1", n)
 	}
-	if code := h.exitCodeFile(); code != "" {
-		t.Errorf("the runner was handed %q", code)
-	}
+	h.expectNoScript(buildCode)
 	h.expect(h.run("after_script", script+"echo after"), 0, "after\n", "")
 }
 

@@ -20,6 +20,7 @@ prepare is to make. It does not talk to the cluster.`,
   tenant-executor config --config driver.toml --job job.json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			a.unattended()
 			s, origin, err := a.settingsAndOrigin()
 			if err != nil {
 				return err

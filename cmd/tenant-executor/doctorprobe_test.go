@@ -77,7 +77,7 @@ func TestDoctorProbes(t *testing.T) {
 				}
 			}
 			made := h.server.Requests().Of("create", "pods")
-			if len(made) != 2 || made[0].Query != "dryRun=All" || !strings.Contains(made[1].Body, `"tenant-executor.socialweb.computer/runner":"`+shortRunner+`"`) {
+			if len(made) != 3 || made[0].Query != "dryRun=All" || !strings.Contains(made[1].Body, `"tenant-executor.socialweb.computer/runner":"`+shortRunner+`"`) {
 				t.Errorf("made %s", made)
 			}
 			h.wantNoPods()

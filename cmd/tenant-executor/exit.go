@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"runtime"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +14,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 )
 
 // process is what a process is given: nothing below main reaches for the
@@ -29,6 +27,10 @@ type process struct {
 	stdout, stderr io.Writer
 	// hurry is closed by the second signal to end; the first ends the context.
 	hurry <-chan struct{}
+	// survive has the process go on when nobody reads what it writes. Without
+	// it such a write ends the process (SIGPIPE), as is right for a command
+	// that a person pipes into another.
+	survive func()
 }
 
 // run runs the command line and gives the exit code. It is the one place where
@@ -36,7 +38,9 @@ type process struct {
 func run(ctx context.Context, p process) int {
 	env := job.ParseEnvironment(p.env)
 	codes, codesErr := failure.ParseCodes(env)
-	a := &app{process: p, environment: env, voice: joblog.New(p.stderr)}
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
+	a := &app{process: p, leave: leave, environment: env, voice: joblog.New(p.stderr)}
 	root := a.rootCommand()
 	root.SetArgs(p.args)
 	err := execute(ctx, root)
@@ -57,12 +61,20 @@ func run(ctx context.Context, p process) int {
 		return quiet.code
 	}
 	f := failure.Of(err)
+	if a.byHand || env.ExitCodeFile() == "" {
+		f.Seen(failure.ByHand, "")
+	}
 	if a.byHand && f.Cause == failure.ScriptFailed {
 		a.voice.Info("%s", f.Message)
 		return f.ExitCode
 	}
 	var untold error
-	if f.Class() == failure.Build && f.ExitCode != 0 && env.ExitCodeFile() != "" {
+	// Without the file the runner takes the driver's own code for the script's, and
+	// "allow_failure: exit_codes: [1]" would let pass a job that never ran. 0, where
+	// no script ended, is no exit code for GitLab: the runner leaves it out
+	// (executors/custom/command/command.go, parseBuildFailure; common/network.go,
+	// UpdateJobRequest).
+	if f.Class() == failure.Build && env.ExitCodeFile() != "" {
 		untold = os.WriteFile(env.ExitCodeFile(), []byte(strconv.Itoa(f.ExitCode)+"\n"), 0o600)
 	}
 	lastWords(func() {
@@ -78,26 +90,39 @@ func run(ctx context.Context, p process) int {
 	return codes.For(err)
 }
 
-// execute runs a command. A panic is a failure like any other: the job log is no
-// place for a stack trace, and the place where it happened is said.
-func execute(ctx context.Context, c *cobra.Command) (err error) {
-	defer func() {
-		if met := recover(); met != nil {
-			err = failure.New(failure.Internal, "%v, in %s", met, panicked())
+// execute runs a command. A panic is a failure like any other, in whichever
+// goroutine of ours it happens: the job log is no place for a stack trace, the
+// place is said, and the exit code is the one that the runner has asked for. Those
+// of libraries cannot be caught; see crash.Quiet.
+func execute(ctx context.Context, c *cobra.Command) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	crashed := make(chan *crash.Panic, 1)
+	hear := func(p *crash.Panic) {
+		select {
+		case crashed <- p:
+		default: // the first says enough
 		}
-	}()
-	return c.ExecuteContext(ctx)
-}
-
-// panicked is where the panic began: the function below the runtime's own.
-func panicked() string {
-	counters := make([]uintptr, 32)
-	frames := runtime.CallersFrames(counters[:runtime.Callers(3, counters)])
-	for {
-		frame, more := frames.Next()
-		if !strings.HasPrefix(frame.Function, "runtime.") || !more {
-			return fmt.Sprintf("%s (%s:%d)", frame.Function, filepath.Base(frame.File), frame.Line)
+	}
+	ctx = crash.Handle(ctx, hear)
+	ended := make(chan error, 1)
+	crash.Go(ctx, func() { ended <- c.ExecuteContext(ctx) })
+	select {
+	case err := <-ended:
+		select {
+		case p := <-crashed: // in what the command waited for
+			return failure.Wrap(failure.Internal, p, "the driver")
+		default:
+			return err
 		}
+	case p := <-crashed:
+		// The rest may have to give back a terminal.
+		cancel()
+		select {
+		case <-ended:
+		case <-time.After(patience):
+		}
+		return failure.Wrap(failure.Internal, p, "the driver")
 	}
 }
 
@@ -110,6 +135,7 @@ func lastWords(say func()) {
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
+		defer func() { _ = recover() }() // there is nobody left to tell
 		say()
 	}()
 	select {

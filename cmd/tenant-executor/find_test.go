@@ -47,7 +47,7 @@ func TestStagesFindTheCluster(t *testing.T) {
 
 const (
 	refused     = `ERROR: the job's Pod: creating Pod ci/POD: pods "x" is forbidden: exceeded quota`
-	quotaRemedy = "The message is the cluster's own; a setting of the [kubernetes] section, or a quota, a limit range or a policy of the namespace causes it."
+	quotaRemedy = "Ask for less, or have the operator raise the quota that the message names."
 )
 
 // refusePods has prepare end as soon as it has reached the cluster.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,14 +49,19 @@ func (a *app) addHand(root *cobra.Command) {
 	root.AddCommand(a.psCommand(), a.logsCommand(), a.attachCommand(), a.shellCommand(), a.releaseCommand(),
 		a.eventsCommand(), a.renderCommand(), a.reapCommand(), a.warmCommand())
 	for _, c := range root.Commands() {
-		switch c.Name() {
-		case "config", "prepare", "run", "cleanup":
+		switch name := c.Name(); {
+		case isStage(name):
 			c.GroupID = stageGroup
-		case "version":
+		case name == "version":
 		default:
 			c.GroupID = handGroup
 		}
 	}
+}
+
+// isStage reports whether a command is one that the runner calls.
+func isStage(command string) bool {
+	return slices.Contains([]string{"config", "prepare", "run", "cleanup"}, command)
 }
 
 // byPerson has the command speak to a person: on stderr, so that the output can
@@ -151,7 +157,7 @@ func (h *hand) clusterDriver(ctx context.Context) (*stages.Driver, error) {
 	h.target.Runner = h.runner
 	folder, stateErr := state.Open(s.State.Dir)
 	return stages.NewFor(ctx, stages.Parts{
-		Settings: s, Find: h.finder(folder, false).Find, State: folder, StateErr: stateErr,
+		Settings: s, Find: h.finder(folder, s.Cluster, false).Find, State: folder, StateErr: stateErr,
 		Variables: job.Environment{}, Log: h.voice, Clock: stages.Clock{},
 		Host: func() stages.Host { return h.host(folder) },
 	}, h.target)

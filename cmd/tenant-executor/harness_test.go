@@ -128,7 +128,7 @@ func (h *harness) config() string {
 	written := map[string]string{}
 	for path, value := range h.settings {
 		written[path] = fmt.Sprintf("%q", value)
-		if value == "true" || value == "false" || path == "tenant.ceiling" {
+		if value == "true" || value == "false" || path == "tenant.ceiling" || path == "tenant.pods_per_node" {
 			written[path] = value
 		}
 	}
@@ -268,6 +268,23 @@ func (h *harness) run(stage, script string) result {
 func (h *harness) startRun(stage, script string) *running {
 	h.t.Helper()
 	return h.start("run", h.write("script", script), stage)
+}
+
+// noScript is what the driver leaves for the runner where the job has failed and no
+// script has ended: GitLab hears of no exit code then.
+const noScript = "0\n"
+
+// expectNoScript looks at the exit code that the runner is handed by a stage in which
+// no script ended: "no code" with a build failure, nothing with a system failure.
+func (h *harness) expectNoScript(driver int) {
+	h.t.Helper()
+	want := ""
+	if driver == buildCode {
+		want = noScript
+	}
+	if got := h.exitCodeFile(); got != want {
+		h.t.Errorf("the runner was handed %q, want %q: no script has ended", got, want)
+	}
 }
 
 // exitCodeFile is what the driver has left for the runner, "" if nothing.

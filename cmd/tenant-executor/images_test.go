@@ -111,7 +111,7 @@ func TestImageFailures(t *testing.T) {
 		{"other program", "build", "RunContainerError", "exec /bin/sh: exec format error", buildCode,
 			"the image is for other machines than node n1, which is amd64: RunContainerError", "architecture"},
 		{"helper denied", "helper", "ErrImagePull", "403 Forbidden", buildCode,
-			"container helper with image helper:v19.4.0: the registry does not let the cluster pull it", "The operator has to set helper_image"},
+			"container helper with image helper:v19.4.0: the registry does not let the cluster pull it", "The operator has to correct helper_image"},
 		{"limited", "build", "ErrImagePull", "429 Too Many Requests: toomanyrequests", systemCode,
 			"container build with image debian:12: the registry allows no more pulls, for N s: ErrImagePull: 429", "Retry the job later"},
 		{"down", "helper", "ErrImagePull", "500 Internal Server Error", systemCode,

@@ -315,7 +315,7 @@ func TestPrepareDoesNotWaitForRoomForEver(t *testing.T) {
 	h := leaver(t)
 	h.server.KeepTerminating()
 	like := h.prepared()
-	h.other(like, "overdue", firstRunner, ending(-15*time.Second))
+	h.other(like, "overdue", firstRunner, ending(-time.Minute))
 	h.job["id"] = 4712
 	h.prepared()
 	if n := h.server.Requests().Count("list", "nodes"); n != 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/kube/capacity"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/stages"
 	"github.com/socialweb-computer/tenant-executor/stages/course"
 	"github.com/socialweb-computer/tenant-executor/stages/metrics"
@@ -39,15 +40,15 @@ func (a *app) listen(ctx context.Context, s settings.Settings, once bool) (func(
 		http.Error(w, "tenant-executor warm: the metrics are at "+metricsPath, http.StatusNotFound)
 	})
 	server := &http.Server{Handler: mux, ReadTimeout: requestLimit, WriteTimeout: requestLimit, MaxHeaderBytes: 16 << 10}
-	go func() {
+	crash.Go(ctx, func() {
 		<-ctx.Done()
 		_ = server.Close()
-	}()
-	go func() {
+	})
+	crash.Go(ctx, func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			a.voice.Warn("Prometheus is not answered any more: %v", err)
 		}
-	}()
+	})
 	a.voice.Info("Prometheus is answered at http://%s%s", listener.Addr(), metricsPath)
 	return e.see, nil
 }

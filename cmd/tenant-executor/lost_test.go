@@ -10,6 +10,7 @@ import (
 
 const (
 	retry         = "Retry the job. If it happens again, the operator has to find who removes the Pods."
+	nodeShort     = "The node ran short of what the message names, and ended the Pod. Retry the job, with requests as large as what it uses; the operator may have to give the nodes more."
 	retryByItself = `Retry the job. With "retry: when: runner_system_failure" in .gitlab-ci.yml GitLab does so by itself.`
 )
 
@@ -38,9 +39,9 @@ func TestRunThatLosesItsPod(t *testing.T) {
 		{"on its way out, connection broken", func(s *faultserver.Server) { s.Apply(faultserver.Terminating()) }, broken,
 			[]string{"ERROR: the job's Pod ci/POD is being deleted", retry}},
 		{"evicted, connection broken", func(s *faultserver.Server) { s.Apply(faultserver.Evicted("The node was low on resource: memory.")) }, broken,
-			[]string{"ERROR: the job's Pod ci/POD ended: Evicted: The node was low on resource: memory.", retry}},
+			[]string{"ERROR: the job's Pod ci/POD ended: Evicted: The node was low on resource: memory.", nodeShort}},
 		{"evicted, connection silent", func(s *faultserver.Server) { s.Apply(faultserver.Evicted("The node was low on resource: memory.")) }, silent,
-			[]string{"ERROR: the job's Pod ci/POD ended: Evicted: The node was low on resource: memory.", retry}},
+			[]string{"ERROR: the job's Pod ci/POD ended: Evicted: The node was low on resource: memory.", nodeShort}},
 		{"keeper ended, connection silent", func(s *faultserver.Server) { s.Apply(faultserver.Terminated("build", "Error", 137)) }, silent,
 			[]string{"ERROR: the job's Pod ci/POD ended: Error (container build): exit code 137", retry}},
 		{"node gone, connection broken", func(s *faultserver.Server) { s.RemoveNode(node) }, broken,

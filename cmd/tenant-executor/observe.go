@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/stages"
 	"github.com/socialweb-computer/tenant-executor/stages/course"
 	"github.com/socialweb-computer/tenant-executor/stages/hostlog"
@@ -35,6 +37,9 @@ type observed struct {
 	trouble, unwritten error
 }
 
+// crashFile has, in the state folder, what the Go runtime said when a stage crashed.
+const crashFile = "crash.log"
+
 // observe begins the observation of the stage that this process is.
 func (a *app) observe(s settings.Settings, folder *state.Folder, j job.Job) {
 	if a.stage == "" || a.observed != nil {
@@ -55,6 +60,10 @@ func (a *app) observe(s settings.Settings, folder *state.Folder, j job.Job) {
 		o.book.Judge(host.Over)
 	}
 	o.log, noLog = hostlog.Open(s.Log, j, a.environment, a.stage)
+	if _, err := state.Open(s.State.Dir); err == nil {
+		// Of what ends the process without a word there is a trace at least.
+		_ = crash.Keep(filepath.Join(s.State.Dir, crashFile))
+	}
 	o.trouble, o.unwritten = noLog, errors.Join(noBook, noEntry)
 	o.log.Begin()
 	a.observed = o

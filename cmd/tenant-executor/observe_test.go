@@ -112,8 +112,8 @@ func TestCourse(t *testing.T) {
 func TestCourseOfFailures(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	h.configured()
 	h.settings["cluster.ca_file"] = filepath.Join(h.folder, "none.crt")
+	h.configured()
 	if got := h.stage("prepare"); got.code != systemCode {
 		t.Fatalf("%+v", got)
 	}
@@ -146,6 +146,7 @@ func TestNoCourse(t *testing.T) {
 	h.expect(h.stage("cleanup"), 0, "", "")
 	// An operator who wants figures is told why there are none.
 	h.settings["metrics.textfile"] = filepath.Join(h.folder, "jobs.prom")
+	h.configured()
 	got = h.stage("cleanup")
 	if got.code != 0 || !strings.Contains(got.stderr, "WARNING: counting for the metrics: making the state folder") {
 		t.Errorf("cleanup: %+v", got)

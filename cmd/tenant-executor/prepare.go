@@ -18,6 +18,7 @@ reach it. Each phase has a budget of its own in the configuration ([wait]).`,
   tenant-executor prepare --config driver.toml --job job.json`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			a.leaveUnattended()
 			a.voice = joblog.New(a.stdout)
 			a.stage = course.Prepare
 			d, err := a.driver(c.Context(), a.voice, true)

@@ -77,7 +77,7 @@ func (h *hand) reap(c *cobra.Command, dryRun bool) error {
 	folder, stateErr := state.Open(s.State.Dir)
 	book, _ := h.look(s.State.Dir) // without one there is nothing to close
 	found, err := stages.Reap(c.Context(), stages.ReapParts{
-		Settings: s, Find: h.finder(folder, true).Find, State: folder, StateErr: stateErr,
+		Settings: s, Find: h.finder(folder, s.Cluster, true).Find, State: folder, StateErr: stateErr,
 		Runner: h.runner, Host: h.host(folder), Clock: stages.Clock{}, DryRun: dryRun,
 		Warn: func(text string) { h.voice.Warn("%s", text) },
 		Closed: func(key, attempt, pod, why string) {

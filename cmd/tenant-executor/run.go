@@ -40,6 +40,7 @@ $SYSTEM_FAILURE_EXIT_CODE. By hand they are 1 and 2.`,
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
+			a.leaveUnattended()
 			out := joblog.NewOutput(a.stdout)
 			a.voice = joblog.New(out)
 			if err := a.forgetExitCode(); err != nil {

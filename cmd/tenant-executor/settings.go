@@ -12,6 +12,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/stages"
+	"github.com/socialweb-computer/tenant-executor/stages/course"
 )
 
 // configPath is the configuration file that is meant.
@@ -51,6 +52,39 @@ func (a *app) settingsAndOrigin() (settings.Settings, *stages.Origin, error) {
 		return settings.Settings{}, nil, failure.Wrap(failure.Settings, err, "the configuration")
 	}
 	return s, nil, nil
+}
+
+// settingsOf are the settings for a stage of job j. What config has decided
+// holds for the whole job, and is enough for the stages after prepare where the
+// configuration cannot be read any more. Without it cleanup makes do with what
+// it finds.
+func (a *app) settingsOf(j job.Job) (settings.Settings, *stages.Origin, *stages.Decided, error) {
+	s, origin, err := a.settingsAndOrigin()
+	decided := stages.ReadDecided(a.environment, j)
+	switch {
+	case err == nil && decided == nil:
+		err = a.trust(origin, j)
+	case err == nil:
+		s = decided.Settings.Over(s)
+	case decided != nil && a.stage != course.Prepare:
+		a.unread, err = err, nil
+		s = decided.Settings.Alone()
+	case a.stage == course.Cleanup:
+		if found, bare := a.essential(); bare == nil {
+			a.unread, err = err, nil
+			s = found
+		}
+	}
+	return s, origin, decided, err
+}
+
+// essential are the settings that deleting Pods takes.
+func (a *app) essential() (settings.Settings, error) {
+	text, err := os.ReadFile(a.configPath())
+	if err != nil {
+		return settings.Settings{}, err
+	}
+	return settings.Essential(a.configPath(), text)
 }
 
 // inherit joins the configuration with the runner's own.

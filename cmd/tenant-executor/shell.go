@@ -15,6 +15,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/stream"
 	"github.com/socialweb-computer/tenant-executor/stages"
 )
@@ -126,7 +127,7 @@ func sizesOf(ctx context.Context, screen *os.File) <-chan stream.Size {
 	sizes := make(chan stream.Size)
 	changed := make(chan os.Signal, 1)
 	signal.Notify(changed, syscall.SIGWINCH)
-	go func() {
+	crash.Go(ctx, func() {
 		defer signal.Stop(changed)
 		for {
 			if width, height, err := term.GetSize(int(screen.Fd())); err == nil {
@@ -142,6 +143,6 @@ func sizesOf(ctx context.Context, screen *os.File) <-chan stream.Size {
 				return
 			}
 		}
-	}()
+	})
 	return sizes
 }

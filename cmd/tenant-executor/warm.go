@@ -71,7 +71,7 @@ func (a *app) keeper(ctx context.Context, once bool) (*stages.Keeper, error) {
 	}
 	return stages.NewKeeper(ctx, stages.KeeperParts{
 		Settings: s,
-		Find:     a.finder(folder, true).Find,
+		Find:     a.finder(folder, s.Cluster, true).Find,
 		Log:      a.voice,
 		Clock:    stages.Clock{},
 		Seen:     seen,

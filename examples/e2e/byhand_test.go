@@ -24,6 +24,8 @@ import (
 type hand struct {
 	t               *testing.T
 	config, jobFile string
+	// env is what is set beside PATH.
+	env []string
 }
 
 func byHand(t *testing.T, j *job.Job) hand {
@@ -32,7 +34,7 @@ func byHand(t *testing.T, j *job.Job) hand {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := hand{t, bed.Config, filepath.Join(t.TempDir(), "job.json")}
+	h := hand{t: t, config: bed.Config, jobFile: filepath.Join(t.TempDir(), "job.json")}
 	if err := os.WriteFile(h.jobFile, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +43,7 @@ func byHand(t *testing.T, j *job.Job) hand {
 
 func (h hand) command(args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(limited(h.t, jobLimit), bed.Driver, append(args, "--config", h.config, "--job", h.jobFile)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH")}, h.env...)
 	return cmd
 }
 

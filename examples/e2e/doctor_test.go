@@ -69,7 +69,8 @@ func doctor(t *testing.T, config string, args ...string) (found map[string]diagn
 // A real cluster is well, and its probe boots a node, pulls images, runs a
 // command and reaches GitLab. Nothing stays.
 func TestDoctorOfARealCluster(t *testing.T) {
-	found, code := doctor(t, bed.Config, "--probe")
+	config := probeConfig(t, "")
+	found, code := doctor(t, config, "--probe")
 	if code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -82,7 +83,7 @@ func TestDoctorOfARealCluster(t *testing.T) {
 	}
 	for name, says := range map[string]string{
 		"apiserver": "Kubernetes v1.", "identity": "tenant-executor", "rights": "in namespace " + testbed.Namespace,
-		"probe-pod": "images", "probe-exec": "upgraded", "probe-gitlab": "answers", "probe-end": "gone",
+		"probe-pod": "images", "probe-exec": "upgraded", "probe-gitlab": "answers", "probe-second": "second Pod", "probe-end": "gone",
 	} {
 		if !strings.Contains(found[name].Evidence, says) {
 			t.Errorf("%q lacks %q", found[name], says)
@@ -91,6 +92,37 @@ func TestDoctorOfARealCluster(t *testing.T) {
 	list, err := admin(t).Pods(testbed.Namespace).List(context.Background(), metav1.ListOptions{LabelSelector: "tenant-executor.socialweb.computer/runner=doctorsow"})
 	if err != nil || len(list.Items) != 0 {
 		t.Errorf("%d Pods are left (%v)", len(list.Items), err)
+	}
+}
+
+// probeConfig tells how the gateway counts, with more TOML at its end.
+func probeConfig(t *testing.T, more string) string {
+	t.Helper()
+	config, err := bed.WriteConfig(testbed.Namespace, more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replaceInFile(t, config, "[tenant]\n", "[tenant]\npods_per_node = 1\n")
+	return config
+}
+
+// Only a second Pod shows how the gateway counts, whatever it was told: the same
+// question twice, with another gateway.
+func TestDoctorProbesPodsPerNode(t *testing.T) {
+	for _, counts := range []struct{ perNode, state, says string }{
+		{"8", "failure", "no node came for a second Pod within"}, {"1", "ok", "was booted for a second Pod"},
+	} {
+		t.Run(counts.perNode+" Pods a node", func(t *testing.T) {
+			fromZero(t, "--hold", "10s", "--pods-per-node", counts.perNode)
+			defer localtenant(t, "gateway", "set", "--pods-per-node", "1")
+			found, code := doctor(t, probeConfig(t, "[wait]\nnode = \"20s\"\n"), "--probe")
+			if d := found["probe-second"]; d.State != counts.state || !strings.Contains(d.Evidence, counts.says) || (code != 0) != (counts.state == "failure") {
+				t.Errorf("exit code %d, found %q", code, d)
+			}
+			if d := found["probe-end"]; d.State != "ok" {
+				t.Errorf("found %q", d)
+			}
+		})
 	}
 }
 

@@ -32,7 +32,9 @@ func TestAQueueIsNoBoot(t *testing.T) {
 			}
 			state := filepath.Join(t.TempDir(), "state")
 			replaceInFile(t, config, filepath.Join(filepath.Dir(config), "state"), state)
-			replaceInFile(t, config, fmt.Sprintf("ceiling = %d", bed.Ceiling), fmt.Sprintf("ceiling = %d", test.told))
+			if test.told != bed.Ceiling {
+				replaceInFile(t, config, fmt.Sprintf("ceiling = %d", bed.Ceiling), fmt.Sprintf("ceiling = %d", test.told))
+			}
 			var waits []func() testbed.Outcome
 			for range test.ceiling + 1 {
 				waits = append(waits, start(t, config, testbed.WithoutSources(bed.Job("sleep 20")), runner.Options{}))

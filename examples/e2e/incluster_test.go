@@ -112,7 +112,7 @@ func swap(t *testing.T, text, old, with string) string {
 
 // waitForRunner is the first process of the runner's container: it waits for a
 // program that plays the runner, and ends with it.
-const waitForRunner = `until [ -x /tmp/runner ]; do sleep 0.2; done; mv /tmp/runner /tmp/running; /tmp/running`
+const waitForRunner = `until [ -x /tmp/runner ]; do sleep 0.2; done; mv /tmp/runner /tmp/running; /tmp/running; exit 1`
 
 // pod is the runner's Pod with an image of the bed, which waits for a runner, and
 // without the runner's own configuration.

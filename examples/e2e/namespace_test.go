@@ -84,11 +84,13 @@ func TestNamespacePerJob(t *testing.T) {
 	if a == b {
 		t.Errorf("both jobs run on node %s at once", a)
 	}
+	var names []string
 	for _, id := range []int64{first.ID, second.ID} {
 		found, err := podOf(limited(t, time.Minute), admin(t), id)
-		if err != nil || found == nil || found.Namespace != fmt.Sprintf("ci-job-%d", id) {
-			t.Errorf("the Pod of job %d: %v, %v", id, found, err)
+		if err != nil || found == nil || !strings.HasPrefix(found.Namespace, fmt.Sprintf("ci-job-%d-", id)) {
+			t.Fatalf("the Pod of job %d: %v, %v", id, found, err)
 		}
+		names = append(names, found.Namespace)
 	}
 	// What a job of a dead runner has left, the next job's prepare removes.
 	found, err := podOf(limited(t, time.Minute), admin(t), first.ID)
@@ -113,7 +115,7 @@ func TestNamespacePerJob(t *testing.T) {
 		wantPassed(t, wait())
 	}
 	wantPassed(t, runJobWith(t, config, testbed.WithoutSources(bed.Job("true")), runner.Options{}))
-	for _, name := range []string{fmt.Sprintf("ci-job-%d", first.ID), fmt.Sprintf("ci-job-%d", second.ID), stale.Name} {
+	for _, name := range append(names, stale.Name) {
 		if err := testbed.Until(context.Background(), "namespace "+name+" to go", time.Minute, func(ctx context.Context) (bool, error) {
 			_, err := admin(t).Namespaces().Get(ctx, name, metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {

@@ -55,7 +55,11 @@ const (
 	ConnectionLost  Cause = "connection_lost"
 	StageLost       Cause = "stage_lost"
 	DiskFull        Cause = "disk_full"
-	Internal        Cause = "internal"
+	// ForeignContainer is a container that neither the job nor the driver has
+	// put into the Pod.
+	ForeignContainer Cause = "foreign_container"
+	AgentRemoved     Cause = "agent_removed"
+	Internal         Cause = "internal"
 )
 
 // Description is a row of the table of causes.
@@ -100,14 +104,14 @@ func Causes() []Description {
 			"Use an image for the node's architecture, or have the operator choose nodes of the image's (node_selector, kubernetes.io/arch)."},
 		{ImageUnusable, Build, "The container of an image does not start.",
 			"The image needs a shell (sh) and sleep, for the architecture of the node. With FF_KUBERNETES_HONOR_ENTRYPOINT its entrypoint has to run what it is given as arguments."},
-		{HelperUnusable, Build, "The helper image lacks what every job needs.",
+		{HelperUnusable, Build, "The helper container cannot be readied: its image lacks what every job needs, or the node does not let it.",
 			"The operator has to set helper_image to GitLab's gitlab-runner-helper image of the runner's version."},
 		{ServiceUnusable, Build, "The container of a service does not start.",
 			"Check the service's image, entrypoint and command in .gitlab-ci.yml."},
 		{ServiceSilent, Build, "A service did not answer at its HEALTHCHECK_TCP_PORT.",
 			"Check the port and what the service last said. The operator can raise wait.services if it only needs longer."},
 		{PodRefused, Build, "The cluster does not accept the job's Pod as it is defined.",
-			"The message is the cluster's own; a setting of the [kubernetes] section, or a quota, a limit range or a policy of the namespace causes it."},
+			"The message is the cluster's own; a setting of the [kubernetes] section causes it."},
 		{QuotaTooSmall, Build, "The job asks for more than a quota of the namespace has altogether.",
 			"Ask for less, or have the operator raise the quota that the message names."},
 		{NodeUnfit, Build, "No node of the cluster is what the job's Pod asks for.",
@@ -164,8 +168,12 @@ func Causes() []Description {
 			"Retry the job. The script may have gone on or may have ended."},
 		{StageLost, System, "The program that watches over the script in the Pod was killed, and the script with it.",
 			"Retry the job. A script that kills every process it can (kill -9 -1) does this to itself."},
-		{DiskFull, System, "The node's disk was full, so that the script's output could not be kept.",
-			"Write less, or have the operator give the nodes more disk. The script was ended."},
+		{DiskFull, System, "The node's disk was full, so that the script could not begin or its output could not be kept.",
+			"Write less, or have the operator give the nodes more disk."},
+		{ForeignContainer, System, "A container that is not the job's keeps the Pod from running: a webhook or a policy of the cluster has added it, or the operator's pod_spec.",
+			"A webhook or a policy of the cluster has added the container. The operator has to find whose it is and have it repaired; the job need not change."},
+		{AgentRemoved, Build, "The driver's program in the Pod is gone.",
+			"Something in the job has emptied the folder /tenant-executor, through which the driver runs each script. Leave the folder alone; scripts have to keep to their builds folder and to $TMPDIR."},
 		{Internal, System, "The driver met something it did not expect.",
 			"Report it with this message."},
 	}

@@ -41,6 +41,20 @@ type Failure struct {
 	// Said is whether the reader of the job log hears of it anyway: an earlier
 	// stage has said it, or the runner does.
 	Said bool
+	// Signs are what was seen of it that the message does not say, and Subject is
+	// what a remedy by them speaks of.
+	Signs   []Sign
+	Subject string
+}
+
+// Seen adds what was seen of the failure, for its remedy. The subject is what the
+// remedy speaks of, "" for nothing.
+func (f *Failure) Seen(sign Sign, subject string) *Failure {
+	f.Signs = append(f.Signs, sign)
+	if subject != "" {
+		f.Subject = subject
+	}
+	return f
 }
 
 // New is a failure with a message of its own.
@@ -79,8 +93,11 @@ func (f *Failure) Unwrap() error { return f.Err }
 // Class is the class of the failure's cause.
 func (f *Failure) Class() Class { return f.Cause.describe().Class }
 
-// Remedy is what the reader can do about it, "" where nothing is to be said.
-func (f *Failure) Remedy() string { return f.Cause.describe().Remedy }
+// Remedy is what the reader can do about it, "" where nothing is to be said. It
+// follows what was seen; see RemedyFor.
+func (f *Failure) Remedy() string {
+	return RemedyFor(f.Cause, Evidence{Text: f.Error(), Signs: f.Signs, Subject: f.Subject})
+}
 
 // Of finds the Failure in an error. An error that holds none is an Internal
 // failure: something that the driver did not expect.

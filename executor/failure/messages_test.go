@@ -60,6 +60,7 @@ word.
 		if d.Remedy != "" {
 			fmt.Fprintf(&b, "\n%s\n", d.Remedy)
 		}
+		b.WriteString(special(d.Cause))
 		if texts := byCause[identifier(d.Cause)]; len(texts) > 0 {
 			b.WriteString("\n```text\n" + strings.Join(texts, "\n") + "\n```\n")
 		}
@@ -76,6 +77,20 @@ word.
 	if diff := gocmp.Diff(b.String(), string(got)); diff != "" {
 		t.Errorf("%s is not what the source says; run make update (-want +got):\n%s", failuresPath, diff)
 	}
+}
+
+// special are the remedies of a cause that depend on what was seen.
+func special(c failure.Cause) string {
+	var b strings.Builder
+	for _, r := range failure.Remedies() {
+		if slices.Contains(r.Causes, c) {
+			fmt.Fprintf(&b, "\n- Where %s: %s", r.When, strings.ReplaceAll(r.Text, "%s", "…"))
+		}
+	}
+	if b.Len() > 0 {
+		b.WriteString("\n")
+	}
+	return b.String()
 }
 
 // identifier is the constant's name for a cause.

@@ -19,6 +19,10 @@ const variablePrefix = "CUSTOM_ENV_"
 const (
 	// HintPod is the name that prepare gives to the Pod of this attempt.
 	HintPod = "TENANT_EXECUTOR_POD"
+	// HintDecided is what config has decided, which holds for the whole job
+	// whatever happens to the configuration meanwhile. A pipeline cannot set
+	// it: its variables come with a prefix.
+	HintDecided = "TENANT_EXECUTOR_DECIDED"
 )
 
 // Environment is the environment of a stage process, by name.

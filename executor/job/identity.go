@@ -23,8 +23,14 @@ func (j Job) Key() string {
 	return hex.EncodeToString(h.Sum(nil))[:keyLength]
 }
 
+// shortKey is how many digits of the key tell jobs of one id apart.
+const shortKey = 8
+
+// ShortKey is the part of the Key that stands beside the job's id in names.
+func (j Job) ShortKey() string { return j.Key()[:shortKey] }
+
 // PodName is the name of the Pod of one attempt. A new attempt makes a new
 // Pod, since the old one may still be terminating.
 func (j Job) PodName(attempt string) string {
-	return strings.Join([]string{"job", strconv.FormatInt(j.ID, 10), j.Key()[:8], attempt}, "-")
+	return strings.Join([]string{"job", strconv.FormatInt(j.ID, 10), j.ShortKey(), attempt}, "-")
 }

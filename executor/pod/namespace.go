@@ -10,12 +10,13 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 )
 
-// Namespace is where a job's Pod lives: the settings' own, or the job's with
-// the name that the kubernetes executor gives it
-// (executors/kubernetes/overwrites.go, namespace_per_job).
+// Namespace is where a job's Pod lives: the settings' own, or the job's. Its name
+// begins as the kubernetes executor's (executors/kubernetes/overwrites.go,
+// namespace_per_job), which is made of the job's id alone: with jobs of two GitLab
+// instances on one cluster that is not enough to tell them apart.
 func Namespace(s settings.Kubernetes, j job.Job) string {
 	if s.NamespacePerJob {
-		return "ci-job-" + decimal(j.ID)
+		return "ci-job-" + decimal(j.ID) + "-" + j.ShortKey()
 	}
 	return s.Namespace
 }

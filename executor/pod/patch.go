@@ -17,6 +17,9 @@ import (
 // where the job has the flag for it. Nothing but seal comes after it.
 func (b *builder) patch() error {
 	b.unpatched = b.Pod.Spec.DeepCopy()
+	for _, c := range b.unpatched.Containers {
+		b.Made = append(b.Made, c.Name)
+	}
 	if len(b.Settings.PodSpec) == 0 || !Flag(b.Variables, FlagPodSpec) {
 		return nil
 	}

@@ -72,6 +72,9 @@ type Objects struct {
 	// Budget keeps the Pod from being evicted, nil where nobody asked for it.
 	// It is made after the Pod, and belongs to it.
 	Budget *policyv1.PodDisruptionBudget
+	// Made are the names of the containers that the driver has built: those of the
+	// stages and of the services. Patches of pod_spec may have added others.
+	Made []string
 	// Pulls are the pull policies of each container.
 	Pulls Pulls
 	// Services are the job's services, whose containers are in the Pod.

@@ -23,11 +23,31 @@ func Read(name string, text []byte) (Draft, error) {
 	if err := decode(text, &d.own); err != nil {
 		return Draft{}, fmt.Errorf("%s: %w", name, explain(err))
 	}
+	if err := refuseZero(text); err != nil {
+		return Draft{}, fmt.Errorf("%s: %w", name, err)
+	}
 	// What follows reads that file.
 	if err := d.own.Inherit.check(); err != nil {
 		return Draft{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return d, nil
+}
+
+// refuseZero refuses a tenant.pods_per_node of 0: in the settings that is one that
+// nobody has told, which is another thing.
+func refuseZero(text []byte) error {
+	var said struct {
+		Tenant struct {
+			PodsPerNode *int `toml:"pods_per_node"`
+		} `toml:"tenant"`
+	}
+	if err := toml.Unmarshal(text, &said); err != nil {
+		return explain(err)
+	}
+	if n := said.Tenant.PodsPerNode; n != nil && *n == 0 {
+		return errors.New("tenant.pods_per_node is 0: it has to be at least 1, as the gateway has it; leave it out where that is not known")
+	}
+	return nil
 }
 
 // InheritFrom is the file that the draft inherits from, "" if none.

@@ -12,7 +12,7 @@ import (
 // of the file.
 type Kubernetes struct {
 	Namespace       string            `toml:"namespace" default:"default" doc:"Namespace of the job Pods."`
-	NamespacePerJob bool              `toml:"namespace_per_job" default:"false" doc:"Whether each job gets a namespace of its own, ci-job-ID, which is made in prepare and deleted in cleanup. namespace then has no meaning, image_pull_secrets and the Secrets and ConfigMaps of volumes are not found there, and [warm] cannot be used. Needs the rights in examples/rbac-namespace-per-job.yaml."`
+	NamespacePerJob bool              `toml:"namespace_per_job" default:"false" doc:"Whether each job gets a namespace of its own, ci-job-ID-KEY, which is made in prepare and deleted in cleanup. namespace then has no meaning, image_pull_secrets and the Secrets and ConfigMaps of volumes are not found there, and [warm] cannot be used. Needs the rights in examples/rbac-namespace-per-job.yaml."`
 	ServiceAccount  string            `toml:"service_account" example:"ci-jobs" doc:"Service account of the Pods. Its token is mounted only with automount_service_account_token."`
 	PodLabels       map[string]string `toml:"pod_labels" example:"team=platform" doc:"Further labels of the Pods. Variables of the job are expanded in the values, and characters that labels cannot hold become _."`
 	PodAnnotations  map[string]string `toml:"pod_annotations" example:"contact=platform@example.com" doc:"Further annotations of the Pods. Variables of the job are expanded in the values."`

@@ -75,7 +75,7 @@ type Run struct {
 	CancelGrace    Duration `toml:"cancel_grace" default:"10s" doc:"How long the processes of a cancelled stage have between TERM and KILL. Less than graceful_kill_timeout of [runners.custom]."`
 	NodeLost       Duration `toml:"node_lost" default:"10s" doc:"How long a node may be NotReady before the stage ends as a system failure."`
 	Poll           Duration `toml:"poll" default:"5s" doc:"How often a running stage looks at its Pod and its node."`
-	Outage         Duration `toml:"outage" default:"10m" doc:"How long it is tried to reach a running stage again when the connection to it is lost. The script goes on meanwhile."`
+	Outage         Duration `toml:"outage" default:"10m" doc:"How long it is tried to reach a running stage again when the connection to it is lost, or brings nothing. The script goes on meanwhile. A request waits as long for a cluster that has answered before and is away."`
 	Silence        Duration `toml:"silence" default:"30s" doc:"How long a connection may be without a sign of life before it counts as lost."`
 	SeparateStderr bool     `toml:"separate_stderr" default:"false" doc:"Tell stdout and stderr of a script apart in the Pod, so that tenant-executor logs --only stderr shows the one alone. Each then comes through a pipe of its own, and the job log has them in the order in which they arrive; without it the order is exactly that in which they were written."`
 	SpoolLimit     string   `toml:"spool_limit" default:"1Gi" doc:"How much output of a stage may wait in the Pod for the driver. At the limit the script waits."`

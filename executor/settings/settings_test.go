@@ -140,6 +140,7 @@ func TestRefusals(t *testing.T) {
 		{"no spool", minimal + "[run]\nspool_limit = \"lots\"", []string{"run.spool_limit", "lots"}},
 		{"no nodes", minimal + "[tenant]\nceiling = 0", []string{"tenant.ceiling is 0", "at least 1"}},
 		{"number as text", minimal + "[tenant]\nceiling = \"10\"", []string{"line 10", "tenant.ceiling"}},
+		{"none at all", minimal + "[tenant]\npods_per_node = 0", []string{"tenant.pods_per_node is 0", "leave it out"}},
 		{"fewer than none", minimal + "[tenant]\npods_per_node = -1", []string{"tenant.pods_per_node"}},
 		{"pull policy", minimal + "pull_policy = \"Always\"", []string{`"Always"`, "always, if-not-present, never"}},
 		{"quantity", minimal + "cpu_limit = \"1,5\"", []string{"kubernetes.cpu_limit", "1,5", "500m"}},

@@ -17,6 +17,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/kube"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 )
 
 // Caller is whom the cluster takes the caller for.
@@ -43,7 +44,7 @@ func Denied(ctx context.Context, c *cluster.Client, namespace string, rights []k
 	failed := make([]error, len(rights))
 	var asking sync.WaitGroup
 	for i, right := range rights {
-		asking.Go(func() { allowed[i], failed[i] = may(ctx, c, namespace, right) })
+		asking.Go(crash.Guard(ctx, func() { allowed[i], failed[i] = may(ctx, c, namespace, right) }))
 	}
 	asking.Wait()
 	var denied []kube.Right

@@ -1,6 +1,8 @@
-// Package bounded reads what others send, as far as an answer of that kind may
-// be long. Whoever runs in a Pod, or owns its node, decides what a command there
-// answers and how much of it; the memory here is the runner host's.
+// Package bounded keeps what others do within bounds of size and of time.
+//
+// Whoever runs in a Pod, or owns its node, decides what a command there answers
+// and how much of it; the memory here is the runner host's. Calls of libraries
+// and programs of the host need not heed a context by themselves.
 package bounded
 
 import (

@@ -36,11 +36,18 @@ type Outlook struct {
 	// does not allow to look further.
 	Narrow bool
 
-	// queued are the Pods of the queue, ahead those of them before the Pod; on is
-	// where other Pods are. health is how each node is.
-	queued, ahead []types.UID
-	on            map[types.UID]string
-	health        map[string]Health
+	// queued are the Pods of the queue, ahead is how many of them stand before the
+	// Pod; on is where other Pods are. health is how each node is.
+	queued []queuedPod
+	ahead  int
+	on     map[types.UID]string
+	health map[string]Health
+}
+
+// queuedPod is a Pod without a node, and when it was made.
+type queuedPod struct {
+	uid  types.UID
+	made time.Time
 }
 
 // Health is how a node is. One that does not exist has the zero value.
@@ -141,10 +148,9 @@ func outlook(nodes []corev1.Node, pods []corev1.Pod, self types.UID) Outlook {
 	})
 	o.Queue = len(queue)
 	for i, p := range queue {
-		o.queued = append(o.queued, p.UID)
+		o.queued = append(o.queued, queuedPod{p.UID, p.CreationTimestamp.Time})
 		if p.UID == self {
-			o.Place = i + 1
-			o.ahead = o.queued[:i:i]
+			o.Place, o.ahead = i+1, i
 		}
 	}
 	return o

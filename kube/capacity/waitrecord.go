@@ -18,9 +18,8 @@ const settling = 15 * time.Second
 // the boot of a node of its own. The zero value has seen nothing yet.
 type WaitRecord struct {
 	looked bool
-	// ahead are the Pods that stood before it when it was first looked at, by
-	// whether they were seen on a node since.
-	ahead map[types.UID]bool
+	// ahead are the Pods that stood before it when it was first looked at.
+	ahead map[types.UID]*aheadPod
 	// taken are the nodes that others were seen on.
 	taken map[string]bool
 	// queued is whether no node could be on its way for the Pod at some look;
@@ -28,6 +27,12 @@ type WaitRecord struct {
 	// first one after that.
 	queued     bool
 	full, room time.Duration
+}
+
+// aheadPod is a Pod before another one, and whether it was seen on a node since.
+type aheadPod struct {
+	made   time.Time
+	placed bool
 }
 
 // WaitSplit is a wait for a node, told apart.
@@ -50,10 +55,10 @@ func (r *WaitRecord) See(o Outlook, g Gateway, waited time.Duration) {
 		return // it has a node by now
 	}
 	if !r.looked {
-		r.looked, r.ahead = true, map[types.UID]bool{}
+		r.looked, r.ahead = true, map[types.UID]*aheadPod{}
 		// Free nodes, and those that are not ready yet, are for the first of them.
-		for _, uid := range o.ahead[min(len(o.ahead), o.Free+o.Nodes-o.Ready):] {
-			r.ahead[uid] = false
+		for _, p := range o.queued[min(o.ahead, o.Free+o.Nodes-o.Ready):o.ahead] {
+			r.ahead[p.uid] = &aheadPod{made: p.made}
 		}
 	}
 	switch room := g.roomFor(o); {
@@ -70,8 +75,8 @@ func (r *WaitRecord) take(uid types.UID, node string) {
 		r.taken = map[string]bool{}
 	}
 	r.taken[node] = true
-	if _, was := r.ahead[uid]; was {
-		r.ahead[uid] = true
+	if p := r.ahead[uid]; p != nil {
+		p.placed = true
 	}
 }
 
@@ -98,8 +103,23 @@ func (r *WaitRecord) Split(o Outlook, pod *corev1.Pod, waited time.Duration) Wai
 		s.Queue = min(max(r.full, r.room), waited)
 	}
 	s.Boot = waited - s.Queue
-	s.Exact = r.looked && !r.queued && o.rank(pod) > len(r.ahead)
+	s.Exact = r.looked && !r.queued && o.rank(pod) > r.earlier(pod)
 	return s
+}
+
+// atOnce is how far apart Pods may be made that come to the cluster together: the
+// scheduler takes them in its own order, and their nodes boot side by side.
+const atOnce = 3 * time.Second
+
+// earlier counts the Pods before this one for which a boot had begun already.
+func (r *WaitRecord) earlier(pod *corev1.Pod) int {
+	n := 0
+	for _, p := range r.ahead {
+		if p.made.Before(pod.CreationTimestamp.Add(-atOnce)) {
+			n++
+		}
+	}
+	return n
 }
 
 // first reports whether the node joined after the Pod was made, and the Pod was
@@ -132,8 +152,9 @@ func boundAt(pod *corev1.Pod) (time.Time, bool) {
 // that were booted for them were there for the taking.
 func (r *WaitRecord) vanished(o Outlook) int {
 	gone := 0
-	for uid, placed := range r.ahead {
-		if !placed && !slices.Contains(o.queued, uid) {
+	for uid, p := range r.ahead {
+		waits := slices.ContainsFunc(o.queued, func(q queuedPod) bool { return q.uid == uid })
+		if !p.placed && !waits {
 			gone++
 		}
 	}

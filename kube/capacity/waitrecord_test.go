@@ -80,6 +80,12 @@ func TestWaitSplit(t *testing.T) {
 		{"two at once that swap their nodes", ten, []look{{0, waitScene{pods(scenePod("a", "", -20)), nil}}},
 			waitScene{[]corev1.Pod{scenePod("a", "", -20)}, []corev1.Node{sceneNode("n1", 10, 11)}}, "n1", 12,
 			WaitSplit{Booted: true, Boot: 12 * time.Second}},
+		{"two at the same time that swap their nodes", ten, []look{{0, waitScene{pods(scenePod("a", "", -3)), nil}}},
+			waitScene{[]corev1.Pod{scenePod("a", "", -3)}, []corev1.Node{sceneNode("n1", 30, 31)}}, "n1", 32,
+			WaitSplit{Booted: true, Boot: 32 * time.Second, Exact: true}},
+		{"a little too far apart for that", ten, []look{{0, waitScene{pods(scenePod("a", "", -4)), nil}}},
+			waitScene{[]corev1.Pod{scenePod("a", "", -4)}, []corev1.Node{sceneNode("n1", 30, 31)}}, "n1", 32,
+			WaitSplit{Booted: true, Boot: 32 * time.Second}},
 		{"a queue, and then a boot: the busy node is lost", one, []look{
 			{0, waitScene{pods(scenePod("a", "n1", -60)), []corev1.Node{sceneNode("n1", -30, -28)}}},
 			{20, waitScene{pods(), nil}},

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -63,6 +64,8 @@ type Client struct {
 	trouble error
 
 	outages outages
+	// ahead is how far the cluster's clock is ahead of this host's.
+	ahead atomic.Int64
 }
 
 // connection is a Client's way to where the cluster is at present.
@@ -190,7 +193,12 @@ func (c *Client) connection(found Config, secrets credentials) (connection, erro
 	}
 	config.Wrap(func(to http.RoundTripper) http.RoundTripper { return listener{to, &c.outages} })
 	config.Wrap(boundAnswers)
-	client, err := rest.RESTClientFor(config)
+	config.Wrap(func(to http.RoundTripper) http.RoundTripper { return timekeeper{to, &c.ahead} })
+	web, err := httpClient(config)
+	if err != nil {
+		return connection{}, fmt.Errorf("preparing the connection to %s with %s: %w", found.URL, found.CertFile, err)
+	}
+	client, err := rest.RESTClientForConfigAndClient(config, web)
 	if err != nil {
 		return connection{}, fmt.Errorf("preparing the connection to %s with %s: %w", found.URL, found.CertFile, err)
 	}

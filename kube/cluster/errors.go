@@ -22,7 +22,7 @@ func Denied(err error) bool {
 	var invalid x509.CertificateInvalidError
 	var hostname x509.HostnameError
 	var verification *tls.CertificateVerificationError
-	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) ||
+	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) || redirected(err) ||
 		errors.As(err, &authority) || errors.As(err, &invalid) || errors.As(err, &hostname) ||
 		errors.As(err, &verification) || alerted(err)
 }
@@ -101,5 +101,5 @@ func Disconnected(err error) bool {
 		}
 	}
 	var network net.Error
-	return errors.As(err, &network)
+	return errors.As(err, &network) && !redirected(err)
 }

@@ -28,6 +28,12 @@ type Discovery struct {
 	UserAgent string
 	// Memory keeps what was found for the next process.
 	Memory Memory
+	// Environ is the environment of programs by which the kubeconfig's user
+	// logs in, and Logins keep what they answer; nil keeps nothing. Waiting is
+	// told what is waited for, unless it is nil.
+	Environ []string
+	Logins  *Logins
+	Waiting func(text string)
 	// Acceptable says why an address cannot be the cluster's.
 	Acceptable func(url string) error
 }
@@ -59,6 +65,8 @@ const (
 	NoURL
 	// BadURL: its address cannot be a cluster's.
 	BadURL
+	// NoLogin: the plugin of the kubeconfig's user does not log in.
+	NoLogin
 )
 
 // FindError says why a cluster was not found.
@@ -110,28 +118,24 @@ func (d Discovery) Remembered() string { return d.remembered().URL }
 // tries prepare three times.
 const askBudget = 5 * time.Second
 
-// Find asks the kcp side where the cluster is. If that does not answer, it is
-// where it was last; fallen is then why it was not asked. The error is a
-// *FindError, or that of ctx.
+// Find asks the kcp side where the cluster is. If that does not answer, or the
+// plugin that logs in there, it is where it was last; fallen is then why it was
+// not asked. The error is a *FindError, or that of ctx.
 func (d Discovery) Find(ctx context.Context) (url string, fallen, err error) {
-	server, err := d.workspace()
-	if err != nil {
-		return "", nil, err
-	}
 	known := d.remembered()
-	var found memo
-	tries := 0
-	// The second try is for a connection that an earlier look-up of this
-	// process has left, and that is dead by now.
-	again := func(err error) bool { return unauthorized(err) || silent(err) && (known.URL == "" || tries < 2) }
-	err = RetryIf(ctx, askBudget, again, func(ctx context.Context) (err error) {
-		tries++
-		found, err = server.find(ctx, known.Resource)
-		return err
-	})
+	server, found, err := d.lookUp(ctx, known, false)
+	if apierrors.IsUnauthorized(err) && server.loggedIn {
+		// What the plugin has answered before may have been withdrawn.
+		server, found, err = d.lookUp(ctx, known, true)
+	}
+	var unfound *FindError
 	switch {
 	case ctx.Err() != nil:
 		return "", nil, ctx.Err()
+	case server == nil && known.URL != "" && errors.As(err, &unfound) && unfound.Kind == NoLogin:
+		return known.URL, err, nil
+	case server == nil:
+		return "", nil, err
 	case known.URL != "" && silent(err):
 		return known.URL, server.explain(err), nil
 	case err != nil:
@@ -142,6 +146,29 @@ func (d Discovery) Find(ctx context.Context) (url string, fallen, err error) {
 		_ = d.Memory.WriteFile(d.memoName(), data)
 	}
 	return found.URL, nil, nil
+}
+
+// lookUp asks the kcp side once, or again for as long as nothing else is known.
+// Without a workspace the error is a *FindError, or that of ctx.
+func (d Discovery) lookUp(ctx context.Context, known memo, fresh bool) (*workspace, memo, error) {
+	server, err := d.workspace(ctx, fresh)
+	if err != nil {
+		return nil, memo{}, err
+	}
+	var found memo
+	tries := 0
+	// The second try is for a connection that an earlier look-up of this
+	// process has left, and that is dead by now. A login that is not taken is
+	// tried again unless a plugin can bring another.
+	again := func(err error) bool {
+		return unauthorized(err) && !server.loggedIn || silent(err) && (known.URL == "" || tries < 2)
+	}
+	err = RetryIf(ctx, askBudget, again, func(ctx context.Context) (err error) {
+		tries++
+		found, err = server.find(ctx, known.Resource)
+		return err
+	})
+	return server, found, err
 }
 
 // silent says whether the kcp side has not answered, or that it cannot at
@@ -157,6 +184,8 @@ type workspace struct {
 	config    *rest.Config
 	namespace string
 	client    *rest.RESTClient
+	// loggedIn is whether a plugin has logged in.
+	loggedIn bool
 }
 
 // find reads the object. A resource that is remembered saves the discovery.
@@ -234,6 +263,8 @@ func (w *workspace) explain(err error) error {
 	switch {
 	case errors.As(err, &known):
 		return err
+	case redirected(err):
+		return &FindError{Kind: Unusable, Text: where, Err: err}
 	case Denied(err):
 		return &FindError{Kind: Refused, Text: where + " does not let its user in", Err: err}
 	case Transient(err):

@@ -14,6 +14,19 @@ const identityLength = 16
 func (c *Client) Identity() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	sum := sha256.Sum256([]byte(strings.TrimSpace(c.secrets.ca)))
+	return identity(c.secrets.ca)
+}
+
+// IdentityOf is the Identity of a cluster that need not answer.
+func IdentityOf(c Config) (string, error) {
+	ca, err := readPEM(c.CAFile, "CERTIFICATE")
+	if err != nil {
+		return "", err
+	}
+	return identity(ca), nil
+}
+
+func identity(ca string) string {
+	sum := sha256.Sum256([]byte(strings.TrimSpace(ca)))
 	return hex.EncodeToString(sum[:])[:identityLength]
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
@@ -59,7 +60,7 @@ func retry(ctx context.Context, budget time.Duration, judge func(context.Context
 	var told error
 	for {
 		try, done := context.WithDeadline(ctx, earlier(deadline, time.Now().Add(requestTimeout)))
-		err := bare(request(try))
+		err := Bare(request(try))
 		if told == nil || try.Err() == nil {
 			told = err // that the time was up says less than what came before
 		}
@@ -102,9 +103,9 @@ func sleep(ctx context.Context, then time.Time) bool {
 	}
 }
 
-// bare is an error of a request without the request's address, which is long and
-// says nothing to the reader of a job log.
-func bare(err error) error {
+// Bare is an error of a request without the request's address, which is long and
+// says nothing to the reader of a job log. Retry does this by itself.
+func Bare(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) && error(wrapped) == err {
 		return &bareError{wrapped.Err, wrapped.Timeout()}
@@ -116,6 +117,14 @@ func bare(err error) error {
 type bareError struct {
 	error
 	timeout bool
+}
+
+// Error does not speak of deadlines of the driver's own.
+func (e *bareError) Error() string {
+	if errors.Is(e.error, context.DeadlineExceeded) {
+		return "no answer came in time"
+	}
+	return e.error.Error()
 }
 
 func (e *bareError) Unwrap() error { return e.error }
@@ -152,7 +161,7 @@ func (t *trial) judge(ctx context.Context, err error) opinion {
 		again: moved || warming || strange || t.again(err),
 		free:  !t.away.IsZero() && now.Sub(t.away) < c.outages.limit,
 	}
-	if o.again {
+	if o.again && (o.free || answered(err)) {
 		c.outages.lasts(now.Sub(t.began), err)
 	}
 	return o
@@ -166,4 +175,12 @@ func since(start *time.Time, so bool, now time.Time) {
 	case start.IsZero():
 		*start = now
 	}
+}
+
+// answered reports whether err is the cluster's answer to a request, or that it
+// gave none. What goes wrong with a command in a Pod is not its own.
+func answered(err error) bool {
+	var status apierrors.APIStatus
+	var network *bareError
+	return errors.As(err, &status) || errors.As(err, &network)
 }

@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -17,8 +19,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// workspace reads the kubeconfig and makes a client of what it says.
-func (d Discovery) workspace() (*workspace, error) {
+// workspace reads the kubeconfig and makes a client of what it says. Fresh logs
+// in anew.
+func (d Discovery) workspace(ctx context.Context, fresh bool) (*workspace, error) {
 	unusable := func(err error) error {
 		return &FindError{Kind: Unusable, Text: "the kubeconfig of the kcp side", Err: err}
 	}
@@ -33,27 +36,53 @@ func (d Discovery) workspace() (*workspace, error) {
 	if name == "" {
 		name = file.CurrentContext
 	}
-	context, found := file.Contexts[name]
+	entry, found := file.Contexts[name]
 	if !found {
 		return nil, unusable(&FileError{Path: d.Kubeconfig, Err: fmt.Errorf("it has no context %q; it has %s",
 			name, strings.Join(quoted(slices.Sorted(maps.Keys(file.Contexts))), ", "))})
 	}
-	if err := d.checkUser(file.AuthInfos[context.AuthInfo]); err != nil {
+	if err := d.checkUser(file.AuthInfos[entry.AuthInfo]); err != nil {
 		return nil, unusable(err)
 	}
-	client := clientcmd.NewNonInteractiveClientConfig(*file, name, &clientcmd.ConfigOverrides{}, nil)
-	config, err := client.ClientConfig()
+	loader := clientcmd.NewNonInteractiveClientConfig(*file, name, &clientcmd.ConfigOverrides{}, nil)
+	config, err := loader.ClientConfig()
 	if err != nil {
 		return nil, unusable(&FileError{Path: d.Kubeconfig, Err: err})
 	}
-	w := &workspace{discovery: d, config: d.quiet(config), namespace: context.Namespace}
+	if err := checkServer(config); err != nil {
+		return nil, unusable(&FileError{Path: d.Kubeconfig, Err: err})
+	}
+	loggedIn := config.ExecProvider != nil
+	if err := d.login(ctx, config, fresh); ctx.Err() != nil {
+		return nil, ctx.Err()
+	} else if err != nil {
+		return nil, &FindError{Kind: NoLogin, Text: fmt.Sprintf("the kcp side at %s (%s)", config.Host, d.Kubeconfig), Err: err}
+	}
+	w := &workspace{discovery: d, config: d.quiet(config), namespace: entry.Namespace, loggedIn: loggedIn}
 	if w.namespace == "" {
 		w.namespace = "default"
 	}
-	if w.client, err = rest.UnversionedRESTClientFor(w.config); err != nil {
+	client, err := httpClient(w.config)
+	if err == nil {
+		w.client, err = rest.UnversionedRESTClientForConfigAndClient(w.config, client)
+	}
+	if err != nil {
 		return nil, unusable(&FileError{Path: d.Kubeconfig, Err: err})
 	}
 	return w, nil
+}
+
+// checkServer refuses a server that anybody can pass for: the user's token
+// would be shown to it, and what it says of the cluster be believed.
+func checkServer(config *rest.Config) error {
+	server, err := url.Parse(config.Host)
+	switch {
+	case config.Insecure:
+		return errors.New("it has insecure-skip-tls-verify, so that whoever answers gets the user's token: write the server's CA into certificate-authority-data instead")
+	case err != nil || server.Scheme != "https":
+		return fmt.Errorf("its server is %q: it has to start with https://, since the driver shows a token or a certificate", config.Host)
+	}
+	return nil
 }
 
 // checkUser refuses secrets that other users of the host can read: those of

@@ -31,6 +31,7 @@ type Exec struct {
 
 	server   *Server
 	socket   *net.TCPConn
+	below    net.Conn
 	conn     connection
 	channels map[string]channel
 	stdin    []byte // read so far; the Server's lock guards it
@@ -77,7 +78,8 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, asked Request) {
 	if websocket.IsWebSocketUpgrade(r) {
 		open = s.openWebSocket
 	}
-	conn, channels := open(w, r, plain)
+	below := &kept{ResponseWriter: w}
+	conn, channels := open(below, r, plain)
 	if conn == nil {
 		return // the client has been answered, or has gone
 	}
@@ -85,7 +87,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request, asked Request) {
 	query := r.URL.Query()
 	e := &Exec{
 		Namespace: asked.Namespace, Pod: asked.Name, Container: query.Get("container"), Args: query["command"],
-		server: s, socket: plain, conn: conn, channels: channels,
+		server: s, socket: plain, below: below.conn, conn: conn, channels: channels,
 	}
 	s.mu.Lock()
 	program := s.onExec

@@ -18,6 +18,7 @@ import (
 // serve is the way of every request: it is recorded, meets a fault or not, and
 // is carried out.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Date", s.now().UTC().Format(http.TimeFormat))
 	asked, known := parse(r)
 	if r.Body != nil && asked.Resource != "pods/exec" {
 		body, err := io.ReadAll(r.Body)

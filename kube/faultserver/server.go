@@ -44,9 +44,11 @@ type Server struct {
 	onExec               func(*Exec)
 	onWatch              func(n int) WatchPlan
 	lingering            bool
-	denied               []string
-	protocols            []string
-	breakAt              int
+	// ahead is how far the cluster's clock is ahead of this host's.
+	ahead     time.Duration
+	denied    []string
+	protocols []string
+	breakAt   int
 }
 
 // Start starts a Server, which ends with the test.

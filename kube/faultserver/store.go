@@ -74,6 +74,20 @@ func newUID() types.UID {
 	return types.UID(hex.EncodeToString(b))
 }
 
+// SetAhead has the cluster's clock be ahead of this host's.
+func (s *Server) SetAhead(by time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ahead = by
+}
+
+// now is what the cluster's clock tells.
+func (s *Server) now() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Now().Add(s.ahead)
+}
+
 // AddPod stores a Pod as if somebody had made it, and gives it as stored.
 func (s *Server) AddPod(pod *corev1.Pod, steps ...Step) *corev1.Pod {
 	s.mu.Lock()

@@ -42,8 +42,8 @@ type Workspace struct {
 	requests []string
 }
 
-// workspaceToken lets a client in.
-const workspaceToken = "workspace-token"
+// WorkspaceToken lets a client in.
+const WorkspaceToken = "workspace-token"
 
 // StartWorkspace starts a Workspace, which ends with the test. It serves
 // clusters.tenancy.example.com.
@@ -148,6 +148,17 @@ func (w *Workspace) Refuse(code int, reason metav1.StatusReason, message string)
 	}
 }
 
+// Redirect has every request sent on to an address from now on.
+func (w *Workspace) Redirect(code int, to string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.answer = func(answer http.ResponseWriter) bool {
+		answer.Header().Set("Location", to)
+		answer.WriteHeader(code)
+		return true
+	}
+}
+
 // Requests are the paths that were asked for.
 func (w *Workspace) Requests() []string {
 	w.mu.Lock()
@@ -176,7 +187,7 @@ contexts:
   context: {cluster: kcp, user: user}
 - name: two
   context: {cluster: kcp, user: user, namespace: team}
-`, w.URL(), workspaceToken)
+`, w.URL(), WorkspaceToken)
 	path := filepath.Join(folder, "kcp.kubeconfig")
 	for name, data := range map[string][]byte{filepath.Join(folder, "ca.crt"): authority, path: []byte(text)} {
 		if err := os.WriteFile(name, data, 0o600); err != nil {
@@ -193,7 +204,7 @@ func (w *Workspace) serve(to http.ResponseWriter, r *http.Request) {
 	path, isAPI := strings.CutPrefix(r.URL.Path, "/apis/")
 	switch {
 	case w.answer != nil && w.answer(to):
-	case r.Header.Get("Authorization") != "Bearer "+workspaceToken:
+	case r.Header.Get("Authorization") != "Bearer "+WorkspaceToken:
 		writeStatus(to, metav1.Status{Status: metav1.StatusFailure, Code: http.StatusUnauthorized, Reason: metav1.StatusReasonUnauthorized, Message: "Unauthorized"})
 	case r.URL.Path == "/apis":
 		w.listGroups(to, strings.Contains(r.Header.Get("Accept"), "as=APIGroupDiscoveryList"))

@@ -96,14 +96,13 @@ type GoneError struct{ Ref Ref }
 // Error names the Pod.
 func (e *GoneError) Error() string { return fmt.Sprintf("Pod %s was deleted", e.Ref) }
 
-// Await waits until the Pod runs: every container that is named as needed, or
-// all of them where none is; see StateOf. Its error is a
+// Await waits until the Pod runs, by the roles of its containers. Its error is a
 // *PhaseTimeoutError, *FailedError, *ContainerError or *GoneError, or that of
 // ctx.
-func (c *Client) Await(ctx context.Context, pod *corev1.Pod, budgets Budgets, clock Clock, observer Observer, needed ...string) (*corev1.Pod, Timing, error) {
+func (c *Client) Await(ctx context.Context, pod *corev1.Pod, budgets Budgets, clock Clock, observer Observer, roles Roles) (*corev1.Pod, Timing, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := newWaiting(RefTo(pod), budgets, clock, observer, needed)
+	w := newWaiting(RefTo(pod), budgets, clock, observer, roles)
 	return w.run(ctx, c.Follow(ctx, pod, clock))
 }
 
@@ -113,7 +112,7 @@ type waiting struct {
 	budgets  Budgets
 	clock    Clock
 	observer Observer
-	needed   []string
+	roles    Roles
 
 	state   State
 	started map[string]bool
@@ -130,9 +129,9 @@ type waiting struct {
 	due     time.Time
 }
 
-func newWaiting(ref Ref, budgets Budgets, clock Clock, observer Observer, needed []string) *waiting {
+func newWaiting(ref Ref, budgets Budgets, clock Clock, observer Observer, roles Roles) *waiting {
 	return &waiting{
-		ref: ref, budgets: budgets, clock: clock, observer: observer, needed: needed,
+		ref: ref, budgets: budgets, clock: clock, observer: observer, roles: roles,
 		started: map[string]bool{}, phase: Unscheduled, entered: clock.Now(),
 	}
 }
@@ -181,7 +180,7 @@ func (w *waiting) take(ctx context.Context, pod *corev1.Pod) (done bool, err err
 		return false, &GoneError{Ref: w.ref}
 	}
 	w.tellStarted(pod)
-	state := StateOf(pod, w.needed...)
+	state := w.roles.StateOf(pod)
 	if p := state.final(); p != nil {
 		return false, &ContainerError{Problem: *p, Node: state.Node}
 	}
@@ -190,7 +189,7 @@ func (w *waiting) take(ctx context.Context, pod *corev1.Pod) (done bool, err err
 		return false, err
 	}
 	if state.Phase == Ended {
-		if p := state.Find(OutOfMemory, Exited); p != nil && pod.Status.Reason == "" {
+		if p := state.culprit(); p != nil && pod.Status.Reason == "" {
 			return false, &ContainerError{Problem: *p, Node: state.Node}
 		}
 		return false, &FailedError{State: state}

@@ -174,7 +174,7 @@ func await(ctx context.Context, budgets Budgets, o Observer, coming []at) (*core
 			}
 		}
 	}()
-	return newWaiting(Ref{Namespace: "ci", Name: "job"}, budgets, bubbleClock{}, o, nil).run(ctx, changes)
+	return newWaiting(Ref{Namespace: "ci", Name: "job"}, budgets, bubbleClock{}, o, Roles{}).run(ctx, changes)
 }
 
 // beats are the heartbeats until a time.

@@ -90,7 +90,7 @@ func Replaced(err error) bool { return errors.Is(err, errReplaced) }
 func (c *Client) Get(ctx context.Context, ref Ref) (*corev1.Pod, error) {
 	pod := &corev1.Pod{}
 	if err := c.get(ctx, ref.Namespace, ref.Name, pod); err != nil {
-		return nil, fmt.Errorf("reading Pod %s: %w", ref, err)
+		return nil, fmt.Errorf("reading Pod %s: %w", ref, cluster.Bare(err))
 	}
 	if ref.UID != "" && pod.UID != ref.UID {
 		return nil, fmt.Errorf("reading Pod %s: %w: %w", ref, apierrors.NewNotFound(corev1.Resource("pods"), ref.Name), errReplaced)

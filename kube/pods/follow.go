@@ -8,12 +8,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 )
 
 // Times of Follow. A watch can fall silent without ending (a proxy, a restart
-// of the apiserver), so the Pod is read now and then as well.
+// of the apiserver), so the Pod is read now and then as well: soon after a change,
+// since the next one is near then, and ever more seldom while nothing happens. A
+// watch that such a read proves right stays open.
 const (
-	rereadEvery  = 15 * time.Second
+	rereadFirst  = 15 * time.Second
+	rereadLast   = time.Minute
 	reopenAfter  = time.Second
 	readPatience = 10 * time.Second
 )
@@ -33,10 +38,10 @@ type Change struct {
 func (c *Client) Follow(ctx context.Context, pod *corev1.Pod, clock Clock) <-chan Change {
 	changes := make(chan Change)
 	f := &follower{client: c, ref: RefTo(pod), clock: clock, changes: changes}
-	go func() {
+	crash.Go(ctx, func() {
 		defer close(changes)
 		f.run(ctx, pod)
-	}()
+	})
 	return changes
 }
 
@@ -47,8 +52,8 @@ type follower struct {
 	changes chan<- Change
 }
 
-// run alternates between a watch and a plain read: the read closes the gap
-// that a lost watch leaves.
+// run reads the Pod whenever a watch has ended: that closes the gap which a lost
+// watch leaves.
 func (f *follower) run(ctx context.Context, pod *corev1.Pod) {
 	if !f.send(ctx, Change{Pod: pod}) {
 		return
@@ -58,9 +63,13 @@ func (f *follower) run(ctx context.Context, pod *corev1.Pod) {
 		if seen.gone {
 			return
 		}
-		next := f.read(ctx)
+		next := seen.read
+		if next == nil {
+			found := f.read(ctx)
+			next = &found
+		}
 		if next.Pod == nil || next.Pod.ResourceVersion != seen.version {
-			if !f.send(ctx, next) || next.Gone {
+			if !f.send(ctx, *next) || next.Gone {
 				return
 			}
 		}
@@ -87,22 +96,20 @@ type watched struct {
 	useful bool
 	// gone is whether there is nothing more to follow.
 	gone bool
+	// read is what a read beside the watch has found and the watch has not shown;
+	// nil where none was made.
+	read *Change
 }
 
-// watch reports changes until the watch ends or it is time to read again.
+// watch reports changes until the watch ends, or a read beside it shows that it
+// has missed something.
 func (f *follower) watch(ctx context.Context, pod *corev1.Pod) watched {
 	seen := watched{version: pod.ResourceVersion}
 	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
-	reread := f.clock.After(rereadEvery)
-	go func() {
-		select {
-		case <-reread:
-			cancel()
-		case <-limited.Done():
-		}
-	}()
-	w, err := f.client.watch(limited, f.ref, seen.version)
+	pause := rereadFirst
+	reread := f.clock.After(pause)
+	w, err := f.open(limited, cancel, seen.version, reread)
 	if err != nil {
 		return seen
 	}
@@ -112,6 +119,14 @@ func (f *follower) watch(ctx context.Context, pod *corev1.Pod) watched {
 		case <-limited.Done():
 			seen.useful = true
 			return seen
+		case <-reread:
+			next := f.read(limited)
+			if next.Pod == nil || next.Pod.ResourceVersion != seen.version {
+				seen.read, seen.useful = &next, true
+				return seen
+			}
+			pause = min(max(2*pause, rereadFirst), rereadLast)
+			reread = f.clock.After(pause)
 		case event, open := <-w.ResultChan():
 			if !open || event.Type == watch.Error {
 				return seen
@@ -128,8 +143,25 @@ func (f *follower) watch(ctx context.Context, pod *corev1.Pod) watched {
 			if !f.send(ctx, Change{Pod: changed}) {
 				return watched{gone: true}
 			}
+			pause = 0 // the next one after this read comes soon
 		}
 	}
+}
+
+// open opens a watch. One that is not answered is given up when it is time to
+// read the Pod.
+func (f *follower) open(ctx context.Context, cancel func(), version string, reread <-chan time.Time) (watch.Interface, error) {
+	opened := make(chan struct{})
+	defer close(opened)
+	crash.Go(ctx, func() {
+		select {
+		case <-reread:
+			cancel()
+		case <-opened:
+		case <-ctx.Done():
+		}
+	})
+	return f.client.watch(ctx, f.ref, version)
 }
 
 func (f *follower) read(ctx context.Context) Change {

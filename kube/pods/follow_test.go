@@ -209,6 +209,27 @@ func TestFollowWithSilentWatch(t *testing.T) {
 	}
 }
 
+// A watch that works stays open, however often the Pod is read beside it.
+func TestFollowKeepsAWatchThatWorks(t *testing.T) {
+	t.Parallel()
+	server := faultserver.Start(t)
+	client := newClient(t, server, time.Minute)
+	pod := server.AddPod(somePod("a"))
+	clock := newHandClock()
+	changes := client.Follow(t.Context(), pod, clock)
+	server.Apply(life()[0])
+	collect(t, changes, noNode) // the watch is open
+	for n := 1; n <= 5; n++ {
+		clock.ring(t.Context())
+		server.Wait(t, "the Pod is read", func() bool { return server.Requests().Count("get", "pods") == n })
+	}
+	server.Apply(life()[1:]...)
+	collect(t, changes, running)
+	if n := server.Requests().Count("watch", "pods"); n != 1 {
+		t.Errorf("%d watches were opened", n)
+	}
+}
+
 // An apiserver that is away is reported and asked again, and its return seen.
 func TestFollowThroughARestart(t *testing.T) {
 	t.Parallel()

@@ -40,6 +40,9 @@ type Problem struct {
 	// Ended is whether the container has ended, with Code.
 	Ended bool
 	Code  int32
+	// Init is whether it is an init container, Ran whether it has run before, and
+	// Foreign whether somebody else has added it; see Roles.
+	Init, Ran, Foreign bool
 }
 
 // Kind sorts the problems of a container by what can be done about them.
@@ -91,10 +94,14 @@ type State struct {
 
 // StateOf reads the status of a Pod. The containers named as needed have to
 // run; the others may end by themselves. Without any name all are needed.
-func StateOf(pod *corev1.Pod, needed ...string) State {
+func StateOf(pod *corev1.Pod, needed ...string) State { return Roles{Needed: needed}.StateOf(pod) }
+
+// StateOf reads the status of a Pod.
+func (r Roles) StateOf(pod *corev1.Pod) State {
 	s := State{Node: pod.Spec.NodeName}
 	for _, p := range problems(pod) {
-		if ends := p.Ended && len(needed) > 0 && !slices.Contains(needed, p.Container); ends {
+		p.Foreign = r.foreign(p.Container)
+		if r.dispensable(p) {
 			s.Over = append(s.Over, p)
 		} else {
 			s.Problems = append(s.Problems, p)
@@ -109,8 +116,7 @@ func StateOf(pod *corev1.Pod, needed ...string) State {
 		s.Detail = conditionMessage(pod, corev1.PodScheduled)
 	case s.allRunning(pod):
 		s.Phase = Running
-	case anyEnded(s.Problems):
-		// The kubelet is slower to say so of the Pod than of its container.
+	case slices.ContainsFunc(s.Problems, Problem.hinders):
 		s.Phase = Ended
 		s.Detail = endReason(pod, s)
 	default:
@@ -141,17 +147,11 @@ func (s State) allRunning(pod *corev1.Pod) bool {
 	})
 }
 
-func anyEnded(all []Problem) bool {
-	return slices.ContainsFunc(all, func(p Problem) bool {
-		return p.Kind == NotStartable || p.Kind == ImagePlatform || p.Kind == OutOfMemory || p.Kind == Exited
-	})
-}
-
 func problems(pod *corev1.Pod) []Problem {
 	var all []Problem
 	for _, c := range pod.Status.InitContainerStatuses {
 		if t := c.State.Terminated; t == nil || t.ExitCode != 0 {
-			all = append(all, problemsOf(c)...)
+			all = append(all, initProblem(problemsOf(c))...)
 		}
 	}
 	for _, c := range pod.Status.ContainerStatuses {
@@ -166,7 +166,7 @@ func problemsOf(c corev1.ContainerStatus) []Problem {
 	case c.State.Terminated != nil:
 		return []Problem{terminated(c)}
 	case w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing":
-		return []Problem{{Container: c.Name, Image: c.Image, Kind: waitingKind(w.Reason, w.Message), Reason: w.Reason, Message: w.Message}}
+		return []Problem{{Container: c.Name, Image: c.Image, Kind: waitingKind(w.Reason, w.Message), Reason: w.Reason, Message: w.Message, Ran: hasRun(c)}}
 	}
 	return nil
 }

@@ -171,3 +171,39 @@ func TestPhaseOfNeededContainers(t *testing.T) {
 		})
 	}
 }
+
+// A container that somebody else has added is left to the kubelet: it may start
+// again, and only the Pod's own phase tells that it does not. What has been given
+// up is a problem of that container, never of the job's.
+func TestContainersOfOthers(t *testing.T) {
+	t.Parallel()
+	const (
+		waits = `"containerStatuses":[{"name":"build","state":{"waiting":{"reason":"PodInitializing"}}}]`
+		runs  = `{"name":"build","state":{"running":{}}}`
+	)
+	roles := pods.Roles{Needed: []string{"build"}, Made: []string{"build", "db"}}
+	for _, test := range []struct {
+		name, status string
+		phase        pods.Phase
+		foreign      string
+		over         int
+	}{
+		{"an init container fails and may start again", `{"phase":"Pending","initContainerStatuses":[{"name":"spy","state":{"terminated":{"reason":"Error","exitCode":1}}}],` + waits + `}`, pods.Starting, "spy", 0},
+		{"an init container waits to start again", `{"phase":"Pending","initContainerStatuses":[{"name":"spy","state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"reason":"Error","exitCode":1}}}],` + waits + `}`, pods.Starting, "spy", 0},
+		{"an init container has failed for good", `{"phase":"Failed","initContainerStatuses":[{"name":"spy","state":{"terminated":{"reason":"Error","exitCode":1}}}],` + waits + `}`, pods.Ended, "spy", 0},
+		{"a sidecar starts again beside the job", `{"phase":"Running","initContainerStatuses":[{"name":"spy","state":{"terminated":{"reason":"Error","exitCode":1}}}],"containerStatuses":[` + runs + `,{"name":"helper","state":{"running":{}}}]}`, pods.Running, "spy", 0},
+		{"a container that ends does not end the job", `{"phase":"Running","containerStatuses":[` + runs + `,{"name":"spy","state":{"terminated":{"reason":"Error","exitCode":1}}}]}`, pods.Running, "", 1},
+		{"one that the kubelet starts again neither", `{"phase":"Running","containerStatuses":[` + runs + `,{"name":"spy","state":{"waiting":{"reason":"CrashLoopBackOff"}},"lastState":{"terminated":{"reason":"Error","exitCode":1}}}]}`, pods.Running, "", 1},
+		{"one that has not run yet is waited for", `{"phase":"Pending","containerStatuses":[` + runs + `,{"name":"spy","state":{"waiting":{"reason":"CreateContainerConfigError"}}}]}`, pods.Starting, "spy", 0},
+		{"a service is the job's", `{"phase":"Pending","containerStatuses":[` + runs + `,{"name":"db","state":{"waiting":{"reason":"ImagePullBackOff"}}}]}`, pods.Starting, "", 0},
+	} {
+		got := roles.StateOf(read(t, "n1", test.status))
+		foreign := ""
+		if p := got.Foreigner(); p != nil {
+			foreign = p.Container
+		}
+		if got.Phase != test.phase || foreign != test.foreign || len(got.Over) != test.over {
+			t.Errorf("%s: %s, %q, %d over; want %s, %q, %d", test.name, got.Phase, foreign, len(got.Over), test.phase, test.foreign, test.over)
+		}
+	}
+}

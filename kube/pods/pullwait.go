@@ -5,8 +5,9 @@ import "time"
 // final is the first problem that keeps the Pod from running for good, nil if
 // there is none.
 func (s State) final() *Problem {
-	for i := range s.Problems {
-		if kind := s.Problems[i].Kind; kind.pullFinal() || kind == ImagePlatform || kind == NotStartable {
+	for i, p := range s.Problems {
+		final := p.Kind.pullFinal() || p.Kind == ImagePlatform || p.Kind == NotStartable
+		if final && (!p.Foreign || pulling(p.Reason)) {
 			return &s.Problems[i]
 		}
 	}

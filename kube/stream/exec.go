@@ -124,7 +124,7 @@ func (r *Runner) Run(ctx context.Context, c Command) (int, error) {
 		}
 		return 0, &LostError{Err: err}
 	}
-	session.begin(c)
+	session.begin(ctx, c)
 	code, err := session.wait(ctx)
 	var runtime *RuntimeError
 	if r.over == WebSocket && errors.As(err, &runtime) && !strings.Contains(runtime.Message, runtimeWord) {
@@ -146,7 +146,7 @@ const connectLimit = 10 * time.Second
 func (r *Runner) connect(ctx context.Context, c Command) (httpstream.Connection, error) {
 	limited, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
-	conn, err := patient(limited,
+	conn, err := bounded.Do(limited,
 		func() (httpstream.Connection, error) { return r.dial(limited, c) },
 		func(late httpstream.Connection) { _ = late.Close() })
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
 )
 
@@ -58,19 +59,19 @@ func (l *link) send(f agent.Frame) error {
 // serve speaks with the agent until the stage's end or the connection's.
 func (l *link) serve(ctx context.Context, cancel context.CancelCauseFunc) (agent.Status, error) {
 	alive := make(chan struct{}, 1)
-	l.busy.Go(func() { l.watch(ctx, cancel, alive) })
-	l.busy.Go(func() { l.open(ctx) })
-	l.busy.Go(func() { l.awaitStop(ctx, cancel) })
+	l.busy.Go(crash.Guard(ctx, func() { l.watch(ctx, cancel, alive) }))
+	l.busy.Go(crash.Guard(ctx, func() { l.open(ctx) }))
+	l.busy.Go(crash.Guard(ctx, func() { l.awaitStop(ctx, cancel) }))
 
 	type end struct {
 		status agent.Status
 		err    error
 	}
 	over := make(chan end, 1)
-	l.busy.Go(func() {
+	l.busy.Go(crash.Guard(ctx, func() {
 		status, err := l.receive(ctx, alive)
 		over <- end{status, err}
-	})
+	}))
 	select {
 	case e := <-over:
 		return e.status, e.err
@@ -126,13 +127,13 @@ func (l *link) awaitStop(ctx context.Context, cancel context.CancelCauseFunc) {
 			return
 		case grace := <-c.stop:
 			c.stopping, c.grace = true, grace
-			l.busy.Go(func() {
+			l.busy.Go(crash.Guard(ctx, func() {
 				select {
 				case <-ctx.Done(): // the next connection delivers it
 				case <-l.opened:
 					_ = l.sendStop(grace) // if it fails, the connection has ended
 				}
-			})
+			}))
 		case <-late:
 			if l.held.Load() {
 				cancel(errHeld)
@@ -216,6 +217,8 @@ func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status
 				return agent.Status{}, &LostError{Err: errGap}
 			}
 			return agent.Status{}, ErrGoesOn
+		case agent.KindUnstarted:
+			return c.unstarted(frame.Payload)
 		case agent.KindMissing:
 			return agent.Status{}, &VanishedError{}
 		case agent.KindRefused:
@@ -278,6 +281,15 @@ func (c *course) print(ctx context.Context, frame agent.Frame) error {
 	}
 	c.taken = offset + int64(len(payload))
 	return nil
+}
+
+// unstarted accepts that the stage has not begun, for a reason.
+func (c *course) unstarted(payload []byte) (agent.Status, error) {
+	status, err := agent.ParseStatus(payload)
+	if err != nil || c.begun || c.stage.Script == nil || status.Trouble == agent.TroubleNone {
+		return agent.Status{}, &LostError{Err: agent.ErrCorrupt}
+	}
+	return status, nil
 }
 
 // end accepts the end of the stage only when all output is there.

@@ -3,6 +3,8 @@ package stream
 import (
 	"context"
 	"io"
+
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 )
 
 // printer writes output, a piece at a time, beside whoever hands it over: a
@@ -25,12 +27,12 @@ func (p *printer) hand(ctx context.Context, out io.Writer, piece []byte) error {
 	p.buffer = append(p.buffer[:0], piece...)
 	done := make(chan error, 1)
 	p.done = done
-	go func() {
+	crash.Go(ctx, func() {
 		if _, err := out.Write(p.buffer); err != nil {
 			done <- &outputError{err}
 		}
 		close(done)
-	}()
+	})
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/socialweb-computer/tenant-executor/kube/bounded"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 )
 
 // session is the set of streams of one running command.
@@ -50,7 +51,7 @@ var errClosed = errors.New("the connection was closed while the command started"
 func open(ctx context.Context, conn httpstream.Connection, c Command) (*session, error) {
 	limited, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go func() {
+	crash.Go(ctx, func() {
 		select {
 		case <-limited.Done():
 			return
@@ -64,8 +65,8 @@ func open(ctx context.Context, conn httpstream.Connection, c Command) (*session,
 		case <-late.C:
 			cancel(errClosed)
 		}
-	}()
-	s, err := patient(limited, func() (*session, error) { return openStreams(conn, c) }, func(*session) {})
+	})
+	s, err := bounded.Do(limited, func() (*session, error) { return openStreams(conn, c) }, func(*session) {})
 	if cause := context.Cause(limited); err != nil && cause != nil {
 		return nil, cause
 	}
@@ -104,22 +105,22 @@ func openStreams(conn httpstream.Connection, c Command) (*session, error) {
 }
 
 // begin connects the streams with the command's reader and writers.
-func (s *session) begin(c Command) {
-	go func() {
+func (s *session) begin(ctx context.Context, c Command) {
+	crash.Go(ctx, func() {
 		text, err := bounded.ReadAll(s.errors, bounded.Short)
 		if tooLong(err) {
 			s.copyErr <- err
 		}
 		s.status <- statusRead{text, err}
-	}()
+	})
 	if s.stdin != nil {
-		go send(s.stdin, c.Stdin)
+		crash.Go(ctx, func() { send(s.stdin, c.Stdin) })
 	}
 	out := &gate{to: c.Stdout}
 	s.gates = []*gate{out}
 	if s.stderr == nil {
-		go sendSizes(s.resize, c.Sizes, s.conn.CloseChan())
-		s.receive(s.stdout, out)
+		crash.Go(ctx, func() { sendSizes(s.resize, c.Sizes, s.conn.CloseChan()) })
+		s.receive(ctx, s.stdout, out)
 		return
 	}
 	err := out
@@ -127,8 +128,8 @@ func (s *session) begin(c Command) {
 		err = &gate{to: c.Stderr}
 	}
 	s.gates = []*gate{out, err}
-	s.receive(s.stdout, out)
-	s.receive(s.stderr, err)
+	s.receive(ctx, s.stdout, out)
+	s.receive(ctx, s.stderr, err)
 }
 
 // same says whether two writers are one: then only one goroutine at a time may
@@ -176,14 +177,14 @@ func sendSizes(stream httpstream.Stream, sizes <-chan Size, over <-chan bool) {
 	}
 }
 
-func (s *session) receive(stream io.Reader, to *gate) {
+func (s *session) receive(ctx context.Context, stream io.Reader, to *gate) {
 	s.output.Add(1)
-	go func() {
+	crash.Go(ctx, func() {
 		defer s.output.Done()
 		if _, err := io.Copy(to, stream); err != nil {
 			s.copyErr <- err
 		}
-	}()
+	})
 }
 
 // wait ends when the output has ended and the status is there, or when ctx
@@ -191,10 +192,10 @@ func (s *session) receive(stream io.Reader, to *gate) {
 func (s *session) wait(ctx context.Context) (int, error) {
 	defer s.close()
 	done := make(chan struct{})
-	go func() {
+	crash.Go(ctx, func() {
 		defer close(done)
 		s.output.Wait()
-	}()
+	})
 	select {
 	case <-ctx.Done():
 		return 0, ctx.Err()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 	"github.com/socialweb-computer/tenant-executor/kube/stream/agent"
 )
 
@@ -332,6 +333,7 @@ func (c *course) request() agent.Request {
 		Path:    c.stage.Path,
 		Apart:   c.stage.Apart,
 		Look:    c.stage.Look,
+		Owner:   c.stage.Script != nil,
 		Now:     c.stage.Now,
 	}
 	if !c.begun && c.stage.Script != nil {
@@ -349,7 +351,7 @@ func (c *course) connect(ctx context.Context) (agent.Status, error) {
 	fromAgent, out := io.Pipe()
 	var stderr bounded.Buffer // the agent has a line to say there at the most
 	ended := make(chan error, 1)
-	go func() {
+	crash.Go(ctx, func() {
 		code, err := c.follower.Runner.Run(ctx, Command{
 			Namespace: c.stage.Namespace, Pod: c.stage.Pod, Container: c.stage.Container,
 			Args:  []string{c.stage.Agent, agent.VerbFront, c.stage.Folder},
@@ -361,7 +363,7 @@ func (c *course) connect(ctx context.Context) (agent.Status, error) {
 		ended <- err
 		_ = out.CloseWithError(err)
 		_ = in.CloseWithError(err)
-	}()
+	})
 	l := &link{course: c, frames: agent.NewReader(fromAgent), to: toAgent, opened: make(chan struct{}), start: c.request(), from: c.taken, stopping: c.stopping, grace: c.grace}
 	status, err := l.serve(ctx, cancel)
 	// Nothing of this connection may be at work while the next one is.

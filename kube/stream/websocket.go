@@ -17,6 +17,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 )
 
 // webSocketProtocol is the one version that apiservers speak over WebSocket
@@ -30,6 +31,7 @@ const webSocketBuffer = 33 << 10
 // webSocketUpgrader opens one WebSocket.
 type webSocketUpgrader struct {
 	tls    *tls.Config
+	ctx    context.Context // of the request
 	socket *websocket.Conn
 }
 
@@ -63,7 +65,7 @@ func (u *webSocketUpgrader) RoundTrip(ask *http.Request) (*http.Response, error)
 		return nil, err
 	}
 	conn.upgraded()
-	u.socket = socket
+	u.ctx, u.socket = ask.Context(), socket
 	return response, nil
 }
 
@@ -76,7 +78,7 @@ func (u *webSocketUpgrader) NewConnection(*http.Response) (httpstream.Connection
 		_ = u.socket.Close()
 		return nil, fmt.Errorf("the server speaks version %q of the exec protocol over WebSocket, not %s", protocol, webSocketProtocol)
 	}
-	return newWebSocket(u.socket), nil
+	return newWebSocket(u.ctx, u.socket), nil
 }
 
 // webSocket is the connection of one command. Each message begins with the
@@ -88,7 +90,7 @@ type webSocket struct {
 	closed  chan bool
 }
 
-func newWebSocket(socket *websocket.Conn) *webSocket {
+func newWebSocket(ctx context.Context, socket *websocket.Conn) *webSocket {
 	w := &webSocket{socket: socket, streams: map[string]*webStream{}, closed: make(chan bool)}
 	for kind, channel := range map[string]byte{
 		corev1.StreamTypeStdin: remotecommand.StreamStdIn, corev1.StreamTypeStdout: remotecommand.StreamStdOut,
@@ -99,8 +101,8 @@ func newWebSocket(socket *websocket.Conn) *webSocket {
 		s.PipeReader, s.arrives = io.Pipe()
 		w.streams[kind] = s
 	}
-	go w.receive()
-	go w.ping()
+	crash.Go(ctx, func() { w.receive() })
+	crash.Go(ctx, func() { w.ping() })
 	return w
 }
 

@@ -26,12 +26,16 @@ func judgePodsPerNode(n int) Result {
 	switch {
 	case n > 1:
 		return failed(fmt.Sprintf("tenant.pods_per_node is %d: the gateway boots one node for %d jobs, and a node takes one job, so that the others wait for ever", n, n),
-			"set SOCIALWEB_CLUSTERPROVIDER_SCALE_PODS_PER_NODE to 1 at the gateway, and tenant.pods_per_node likewise")
+			"set "+podsPerNodeVariable+" to 1 at the gateway, and tenant.pods_per_node likewise")
 	case n == 0:
-		return ok("not told, so 1 is assumed (tenant.pods_per_node)")
+		return warning("tenant.pods_per_node is not told, and a gateway where nobody has set it counts 8 Pods for a node: then a second job waits until the first has ended",
+			"set "+podsPerNodeVariable+" to 1 at the gateway, and tell so with tenant.pods_per_node = 1; doctor --probe sees whether it is so")
 	}
-	return ok("1, as it has to be")
+	return ok("1, as it has to be, by the driver's own configuration; doctor --probe sees whether it is so")
 }
+
+// podsPerNodeVariable is the gateway's setting.
+const podsPerNodeVariable = "SOCIALWEB_CLUSTERPROVIDER_SCALE_PODS_PER_NODE"
 
 // judgeWarm judges how many nodes policies keep at most. The gateway's own
 // hold cannot be asked for; it only lets nodes go later.

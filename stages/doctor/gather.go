@@ -98,7 +98,7 @@ func lookRoute(ctx context.Context, p *patient) Result {
 	case c.InCluster:
 		_, f.err = cluster.InCluster(p.Env)
 	case c.DiscoverCluster != "":
-		finder := stages.Finder{UserAgent: p.UserAgent, Memory: readOnly{p.folder()}}
+		finder := stages.Finder{UserAgent: p.UserAgent, Env: p.Env, Memory: readOnly{p.folder()}}
 		f = discover(ctx, finder.Discovery(c))
 		p.config.URL = f.url
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/kube/bounded"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
@@ -48,8 +49,14 @@ const nobody = "doctor"
 // driver is the driver of a job that does not come from GitLab. Its Pod has the
 // labels of every job's, so that cleanup and reap know it.
 func (p *patient) driver(ctx context.Context) (*stages.Driver, error) {
+	return p.driverWith(ctx, func(*settings.Settings) {})
+}
+
+// driverWith is driver with other settings.
+func (p *patient) driverWith(ctx context.Context, change func(*settings.Settings)) (*stages.Driver, error) {
 	s := p.settings
 	s.Warm.Linger = "0s" // nobody comes for the node
+	change(&s)
 	runner := p.Runner
 	if runner == "" && len(p.ours) > 0 {
 		runner = p.ours[0].short()
@@ -110,6 +117,40 @@ func (p *patient) probe(ctx context.Context, driver *stages.Driver) *probeFacts 
 	if address := p.gitlab(); address != "" && f.lookErr == nil {
 		f.fetch, f.fetchTook, f.fetchErr = p.script(ctx, driver, "url="+quote(address)+"\n"+fetchProgram)
 	}
+	f.second = p.probeSecond(ctx, f.forNode)
+	return f
+}
+
+// Limits of the wait for a second node: what it may take in any case, and how
+// many boots of the first.
+const (
+	secondNode  = 2 * time.Minute
+	secondBoots = 3
+)
+
+// probeSecond makes a Pod beside the first one, which cannot share its node: a
+// gateway that counts several Pods for a node boots none for it. Nothing runs in
+// it.
+func (p *patient) probeSecond(ctx context.Context, firstBoot time.Duration) *secondFacts {
+	f := &secondFacts{ceiling: p.settings.Tenant.Ceiling}
+	if f.ceiling < 2 {
+		return f
+	}
+	driver, err := p.driverWith(ctx, func(s *settings.Settings) {
+		s.Wait.Node = settings.Duration(min(s.Wait.Node.Value(), max(secondNode, secondBoots*firstBoot)).String())
+	})
+	if err != nil {
+		f.err = err
+		return f
+	}
+	p.Log.Info("A second Pod, to see whether it gets a node of its own:")
+	defer func() { f.endErr = p.end(context.WithoutCancel(ctx), driver) }()
+	from := p.Clock.Now()
+	f.err = driver.Prepare(ctx)
+	f.took = p.Clock.Now().Sub(from)
+	var pod probeFacts
+	p.note(ctx, driver, &pod, f.took)
+	f.node, f.booted, f.forNode = pod.node, pod.booted, pod.forNode
 	return f
 }
 
@@ -220,5 +261,7 @@ func lookProbeGitLab(_ context.Context, p *patient) Result {
 	ownCA := len(p.ours) > 0 && p.ours[0].TLSCAFile != ""
 	return p.judged(func(f probeFacts) Result { return judgeProbeGitLab(f, p.gitlab(), ownCA) })
 }
+
+func lookProbeSecond(_ context.Context, p *patient) Result { return p.judged(judgeProbeSecond) }
 
 func lookProbeEnd(_ context.Context, p *patient) Result { return p.judged(judgeProbeEnd) }

@@ -193,7 +193,7 @@ func TestJudgeCapacity(t *testing.T) {
 		"above ceiling":  {judgeNodes(capacity.Count{Total: 3, Ready: 3}, 2, nil), Warning, "tenant.ceiling is 2"},
 		"not told":       {judgeNodes(capacity.Count{}, 2, errors.New("broken off")), Failure, "broken off"},
 		"pods-per-node":  {judgePodsPerNode(1), OK, ""},
-		"unknown":        {judgePodsPerNode(0), OK, "not told"},
+		"unknown":        {judgePodsPerNode(0), Warning, "counts 8 Pods for a node"},
 		"two":            {judgePodsPerNode(2), Failure, "SOCIALWEB_CLUSTERPROVIDER_SCALE_PODS_PER_NODE to 1"},
 		"cold":           {judgeWarm(settings.Warm{}, 10), OK, "none are kept"},
 		"warm":           {judgeWarm(policies(0, 1, 3), 10), OK, "up to 3 of 10"},

@@ -29,6 +29,23 @@ type probeFacts struct {
 	lookTook, fetchTook time.Duration
 	// endErr is why the Pod is not gone.
 	endErr error
+	// second is what became of a second Pod beside this one, nil where none was
+	// made.
+	second *secondFacts
+}
+
+// secondFacts is what became of a second Pod, which needs a node of its own.
+type secondFacts struct {
+	// ceiling is how many nodes there may be.
+	ceiling int
+	// node is where it went, "" for nowhere; booted is whether the node was
+	// booted for it, forNode how long that took.
+	node    string
+	booted  bool
+	forNode time.Duration
+	// took is how long the whole attempt took, err why it was not readied.
+	took        time.Duration
+	err, endErr error
 }
 
 // notProbed is why the checks of a probe are skipped.
@@ -126,7 +143,7 @@ func judgeProbeDNS(f probeFacts, address string) Result {
 	case f.fetchErr != nil && f.fetch == "":
 		return ofFailure(f.fetchErr)
 	case last(unresolved, f.fetch) != "":
-		return failed("the Pod does not find the host "+name, "look at the cluster's DNS (CoreDNS has to run, also after all nodes were gone), or use an address that it knows")
+		return failed("the Pod does not find the host "+name, "look at the DNS that Pods use: the node's own resolver, or CoreDNS, which has to run also after all nodes were gone; or use an address that it knows")
 	}
 	if at := last(tried, f.fetch); at != "" {
 		return ok("%s is at %s", name, at)
@@ -167,7 +184,30 @@ func lastLine(text string) string {
 	return all[len(all)-1]
 }
 
+// judgeProbeSecond judges whether the gateway boots a node for each job. Only one
+// that was booted for the Pod proves it.
+func judgeProbeSecond(f probeFacts) Result {
+	s := f.second
+	switch {
+	case s == nil:
+		return skip("the first Pod was not readied")
+	case s.ceiling < 2:
+		return skip("tenant.ceiling is %d: there is no second node", s.ceiling)
+	case s.node != "" && s.booted:
+		return ok("node %s was booted for a second Pod (%s): the gateway counts one Pod for a node", s.node, joblog.Duration(s.forNode))
+	case s.node != "":
+		return ok("a second Pod went to node %s, which was there already; whether one would be booted is not seen by that", s.node)
+	case s.err != nil && failure.Of(s.err).Cause != failure.NoNode:
+		return ofFailure(s.err)
+	}
+	return failed(fmt.Sprintf("no node came for a second Pod within %s, although there may be %d: jobs run one after the other", joblog.Duration(s.took), s.ceiling),
+		"set "+podsPerNodeVariable+" to 1 at the gateway (its default is 8); if it is 1, look at the gateway's ceiling and log for why it boots none")
+}
+
 func judgeProbeEnd(f probeFacts) Result {
+	if f.endErr == nil && f.second != nil {
+		f.endErr = f.second.endErr
+	}
 	if f.endErr != nil {
 		return warning("the probe's Pod is not gone: "+f.endErr.Error(), "it ends by itself within half an hour; tenant-executor reap removes it then")
 	}

@@ -106,6 +106,9 @@ func judgeRunnerJobs(f runnerFile, ours []runnerEntry, ceiling int) []Result {
 	switch {
 	case jobs > ceiling:
 		return []Result{warning(text+": the rest wait in prepare and use up wait.node", fmt.Sprintf("set concurrent, or limit of the runner, to %d", ceiling))}
+	case jobs == 1 && ceiling > 1:
+		// The runner's default; nobody sees that the other nodes are never used.
+		return []Result{warning(text+": jobs run one after the other, and a second node is never used", fmt.Sprintf("set concurrent, and limit of the runner, to %d, or tenant.ceiling to 1", ceiling))}
 	case jobs < ceiling:
 		return []Result{ok("%s; with more concurrent more nodes are used", text)}
 	}

@@ -80,6 +80,7 @@ func checks() []Check {
 		{"probe-helper", groupProbe, "Has the helper image what every job needs?", []string{"probe-exec"}, one(lookProbeHelper)},
 		{"probe-dns", groupProbe, "Does the Pod find GitLab's host by its name?", []string{"probe-exec"}, one(lookProbeDNS)},
 		{"probe-gitlab", groupProbe, "Does the Pod reach GitLab?", []string{"probe-dns"}, one(lookProbeGitLab)},
+		{"probe-second", groupProbe, "Does a second job's Pod get a node of its own?", []string{"probe-pod"}, one(lookProbeSecond)},
 		{probeEnd, groupProbe, "Is the probe's Pod gone again?", []string{"rights", "namespace"}, one(lookProbeEnd)},
 	}
 }

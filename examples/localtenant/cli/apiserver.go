@@ -17,17 +17,30 @@ func (c *common) apiserver() *cobra.Command {
 		Short: "Kill, start and move the apiserver",
 		Long: `apiserver lets the apiserver fail. Nodes, controllers and what runs on the nodes
 go on without it. Where it gets a new port, cluster-url and the kubeconfig are
-rewritten, and the Cluster object on the kcp side follows.`,
+rewritten, and the Cluster object on the kcp side follows. With --authority new the
+cluster's CA is replaced for those who reach it from this host: ca.crt, client.crt
+and client.key in the access folder are others, and the old ones are refused.`,
 		Example: `  localtenant apiserver kill
   localtenant apiserver start
-  localtenant apiserver restart --port new`,
+  localtenant apiserver restart --port new
+  localtenant apiserver restart --authority new`,
 		Args: cobra.NoArgs,
 		RunE: help,
 	}
+	authority := "same"
 	c.addServerVerbs(cmd, "the apiserver", func(ctx context.Context, client *daemon.Client, verb string, port daemon.ServerPort) (string, error) {
+		if authority != "same" && authority != "new" {
+			return "", fmt.Errorf("--authority %q: use same or new", authority)
+		}
+		port.NewAuthority = authority == "new"
 		state, err := client.ChangeAPIServer(ctx, verb, port)
 		return apiserverText(state), err
 	})
+	for _, verb := range cmd.Commands() {
+		if verb.Flags().Lookup("port") != nil {
+			verb.Flags().StringVar(&authority, "authority", "same", "the CA that drivers know the apiserver by: same or new")
+		}
+	}
 	return cmd
 }
 

@@ -66,7 +66,7 @@ func (c *common) details(cmd *cobra.Command) (*daemon.Details, error) {
 		return nil, err
 	}
 	if status.Details == nil {
-		return nil, fmt.Errorf("tenant %q %w: start it with `localtenant up --name %s`", status.Name, daemon.ErrNotRunning, status.Name)
+		return nil, client.NotRunning()
 	}
 	return status.Details, nil
 }

@@ -41,7 +41,7 @@ func (c *common) isUp(ctx context.Context, t tenant.Tenant) (bool, error) {
 		case err == nil && status.State == daemon.Running:
 			return true, nil
 		case c.Now().After(deadline):
-			return true, errors.Join(fmt.Errorf("the daemon of tenant %q does not answer: `localtenant down` ends it", t.Name()), err)
+			return true, errors.Join(fmt.Errorf("the daemon of tenant %q does not answer: `localtenant down%s` ends it", t.Name(), t.Flags()), err)
 		}
 		select {
 		case <-ctx.Done():

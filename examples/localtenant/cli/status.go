@@ -136,7 +136,7 @@ func (c *common) kubeconfig() *cobra.Command {
 			}
 			text, err := os.ReadFile(t.AdminKubeconfig())
 			if os.IsNotExist(err) {
-				return fmt.Errorf("tenant %q %w: start it with `localtenant up --name %s`", t.Name(), daemon.ErrNotRunning, t.Name())
+				return daemon.NewClient(t).NotRunning()
 			}
 			if err != nil {
 				return fmt.Errorf("read the kubeconfig: %w", err)

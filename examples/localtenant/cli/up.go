@@ -101,7 +101,7 @@ func (c *common) runUp(ctx context.Context, flags upFlags, rbacNamed bool) error
 	}
 	if err := c.startTenant(ctx, t, flags, ready); err != nil {
 		stopped := sweep.Stop(context.WithoutCancel(ctx), t, func(string) {})
-		return errors.Join(fmt.Errorf("tenant %q did not start: %w\nits logs are in %s; `localtenant down --name %s` removes them", t.Name(), err, t.LogDir(), t.Name()), stopped)
+		return errors.Join(fmt.Errorf("tenant %q did not start: %w\nits logs are in %s; `localtenant down%s` removes them", t.Name(), err, t.LogDir(), t.Flags()), stopped)
 	}
 	fmt.Fprintf(c.Out, "tenant %q is up after %s\n", t.Name(), took(c.Now().Sub(began)))
 	return c.tellNext(ctx, t)
@@ -211,10 +211,7 @@ func (c *common) tellNext(ctx context.Context, t tenant.Tenant) error {
 	if err != nil || status.Details == nil {
 		return err
 	}
-	suffix := ""
-	if t.Name() != tenant.DefaultName {
-		suffix = " --name " + t.Name()
-	}
+	suffix := t.Flags()
 	fmt.Fprintf(c.Out, `
   cluster    %s, %d nodes
   access     %s

@@ -103,19 +103,6 @@ func (p *Plane) killAPIServer() error {
 	return process.Kill()
 }
 
-// RestartAPIServer kills the apiserver if it runs, and starts it at the port;
-// 0 chooses a free one.
-func (p *Plane) RestartAPIServer(ctx context.Context, port int) error {
-	p.change.Lock()
-	defer p.change.Unlock()
-	if process := p.process(apiserver); process != nil && process.Running() {
-		if err := p.killAPIServer(); err != nil {
-			return err
-		}
-	}
-	return p.startAPIServer(ctx, port)
-}
-
 // readiness asks a server's /readyz as its administrator.
 func readiness(server string, authority []byte, admin pki.Pair) (func(context.Context) error, error) {
 	roots := x509.NewCertPool()

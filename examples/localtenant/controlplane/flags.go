@@ -70,7 +70,7 @@ func apiserverFlags(t tenant.Tenant, keys *Keys, host netip.Addr, services netip
 		"--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
 		"--allow-privileged=true",
-		"--client-ca-file=" + keys.file("ca.crt"),
+		"--client-ca-file=" + keys.file("client-ca.crt"),
 		"--tls-cert-file=" + keys.file("apiserver.crt"),
 		"--tls-private-key-file=" + keys.file("apiserver.key"),
 		"--kubelet-certificate-authority=" + keys.file("ca.crt"),

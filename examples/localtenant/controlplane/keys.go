@@ -15,8 +15,9 @@ import (
 // examples/rbac.yaml gives that group its rights.
 const DriverName = "tenant-executor"
 
-// Keys are the certificates of a tenant. One authority signs all: clients,
-// the apiserver and the kubelets. The kcp side has another.
+// Keys are the certificates of a tenant. One authority signs those of nodes,
+// controllers and the administrator; the apiserver's front and the kcp side have
+// others.
 type Keys struct {
 	// Authority issues the nodes' certificates later.
 	Authority *pki.Authority
@@ -25,7 +26,8 @@ type Keys struct {
 	// KCP are the keys of the kcp side.
 	KCP KCPKeys
 
-	dir string
+	front front
+	dir   string
 }
 
 // file is where a key or certificate lies for the components to read.
@@ -43,7 +45,7 @@ func NewKeys(t tenant.Tenant, host netip.Addr, services netip.Prefix, now func()
 	if err := os.WriteFile(keys.file("ca.crt"), authority.Certificate(), 0o644); err != nil {
 		return nil, fmt.Errorf("write certificate: %w", err)
 	}
-	if err := keys.servers(host, services); err != nil {
+	if err := keys.servers(t, host, services, now); err != nil {
 		return nil, err
 	}
 	if err := serviceAccounts(keys.file("service-account")); err != nil {
@@ -55,21 +57,14 @@ func NewKeys(t tenant.Tenant, host netip.Addr, services netip.Prefix, now func()
 	if keys.KCP, err = newKCPKeys(t, keys.file, now); err != nil {
 		return nil, err
 	}
-	return keys, keys.access(t)
+	return keys, nil
 }
 
 // servers makes the apiserver's two certificates: the one that it serves
 // with, and the one that it calls kubelets with.
-func (k *Keys) servers(host netip.Addr, services netip.Prefix) error {
-	serving, err := k.Authority.Issue(pki.Subject{
-		CommonName: "kube-apiserver",
-		Names:      []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"},
-		Addresses:  []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), host, services.Addr().Next()},
-	})
-	if err != nil {
-		return err
-	}
-	if err := serving.Write(k.file("apiserver.crt"), k.file("apiserver.key")); err != nil {
+func (k *Keys) servers(t tenant.Tenant, host netip.Addr, services netip.Prefix, now func() time.Time) error {
+	k.front = newFront(t, k.Authority, host, services, now)
+	if err := k.front.renew(k.file); err != nil {
 		return err
 	}
 	calling, err := k.Authority.Issue(pki.Subject{CommonName: "kube-apiserver-kubelet-client", Organization: []string{"system:masters"}})
@@ -111,16 +106,4 @@ func (k *Keys) clients(door, name string) error {
 	admin, err := k.Authority.Issue(pki.Subject{CommonName: "localtenant-admin", Organization: []string{"system:masters"}})
 	k.Admin = admin
 	return err
-}
-
-// access writes the files that an operator of the driver gets.
-func (k *Keys) access(t tenant.Tenant) error {
-	driver, err := k.Authority.Issue(pki.Subject{CommonName: DriverName, Organization: []string{DriverName}})
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(t.AccessDir(), "ca.crt"), k.Authority.Certificate(), 0o644); err != nil {
-		return fmt.Errorf("write certificate: %w", err)
-	}
-	return driver.Write(filepath.Join(t.AccessDir(), "client.crt"), filepath.Join(t.AccessDir(), "client.key"))
 }

@@ -39,6 +39,9 @@ type ServerPort struct {
 	Port int `json:"port"`
 	// Same keeps the port that it had.
 	Same bool `json:"same"`
+	// NewAuthority has the apiserver come back with other certificates. The kcp
+	// side keeps its own.
+	NewAuthority bool `json:"newAuthority,omitempty"`
 }
 
 // failure is the body of an answer that is an error.
@@ -167,13 +170,27 @@ func (d *Daemon) changeAPIServer(r *http.Request) (any, error) {
 	case "kill":
 		err = d.plane.KillAPIServer()
 	case "start":
-		err = d.plane.StartAPIServer(r.Context(), request.Port)
+		err = d.startAPIServer(r.Context(), request)
 	case "restart":
-		err = d.plane.RestartAPIServer(r.Context(), request.Port)
+		if d.plane.APIServer().Running {
+			err = d.plane.KillAPIServer()
+		}
+		if err == nil {
+			err = d.startAPIServer(r.Context(), request)
+		}
 	default:
 		err = fmt.Errorf("%w: no verb %q for the apiserver", errRequest, verb)
 	}
 	return d.plane.APIServer(), err
+}
+
+func (d *Daemon) startAPIServer(ctx context.Context, request ServerPort) error {
+	if request.NewAuthority {
+		if err := d.plane.RenewFront(); err != nil {
+			return err
+		}
+	}
+	return d.plane.StartAPIServer(ctx, request.Port)
 }
 
 func (d *Daemon) changeKCP(r *http.Request) (any, error) {

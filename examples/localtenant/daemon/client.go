@@ -168,10 +168,15 @@ func (c *Client) send(ctx context.Context, method, path string, body any) (*http
 	}
 	var dial *net.OpError
 	if errors.As(err, &dial) && dial.Op == "dial" {
-		return nil, fmt.Errorf("tenant %q %w: start it with `localtenant up --name %s`", c.tenant.Name(), ErrNotRunning, c.tenant.Name())
+		return nil, c.NotRunning()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("ask tenant %q: %w", c.tenant.Name(), err)
 	}
 	return response, nil
+}
+
+// NotRunning says that the tenant does not run, and how to start it.
+func (c *Client) NotRunning() error {
+	return fmt.Errorf("tenant %q %w: start it with `localtenant up%s`", c.tenant.Name(), ErrNotRunning, c.tenant.Flags())
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -26,6 +27,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/node"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/proc"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/registry"
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/resolver"
 	"github.com/socialweb-computer/tenant-executor/examples/localtenant/tenant"
 )
 
@@ -111,6 +113,7 @@ func (d *Daemon) start(ctx context.Context) error {
 	if err := d.startRegistry(ctx); err != nil {
 		return err
 	}
+	d.startResolver(ctx)
 	d.progress.done("network, registry")
 	keys, err := controlplane.NewKeys(d.tenant, d.plan.Host(), d.plan.Services(), d.now)
 	if err != nil {
@@ -171,6 +174,16 @@ func (d *Daemon) startRegistry(ctx context.Context) error {
 	defer d.mu.Unlock()
 	d.registry = server
 	return nil
+}
+
+// startResolver has the names of the machine known to nodes and Pods. Where
+// another program has the port, at all addresses of the machine, nodes ask that one.
+func (d *Daemon) startResolver(ctx context.Context) {
+	host := d.plan.Host()
+	_, err := resolver.Start(ctx, net.JoinHostPort(host.String(), "53"), map[string]netip.Addr{resolver.Host: host}, d.log)
+	if err != nil {
+		d.log.Warn("names are not answered to nodes", "error", err)
+	}
 }
 
 // startGateway connects the API, the nodes and the gateway.

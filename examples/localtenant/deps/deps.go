@@ -4,6 +4,7 @@ package deps
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -63,6 +64,14 @@ func Check() error {
 	return nil
 }
 
+//go:embed apt.sh
+var waitingApt string
+
+// Apt is the command line of an apt-get that waits while somebody else installs.
+func Apt(args ...string) (program string, arguments []string) {
+	return "sh", append([]string{"-c", waitingApt, "apt-get"}, args...)
+}
+
 // Install installs packages with apt-get. The daemons that some bring along are
 // not needed: nodes start their own.
 func Install(ctx context.Context, packages []string, env []string, out io.Writer) error {
@@ -70,8 +79,9 @@ func Install(ctx context.Context, packages []string, env []string, out io.Writer
 		{"update", "-q"},
 		append([]string{"install", "-q", "-y", "--no-install-recommends"}, packages...),
 	} {
-		cmd := exec.CommandContext(ctx, "apt-get", args...)
-		cmd.Env = append(env, "DEBIAN_FRONTEND=noninteractive")
+		program, arguments := Apt(args...)
+		cmd := exec.CommandContext(ctx, program, arguments...)
+		cmd.Env = env
 		cmd.Stdout, cmd.Stderr = out, out
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("apt-get %s: %w", strings.Join(args, " "), err)

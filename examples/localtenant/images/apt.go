@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/socialweb-computer/tenant-executor/examples/localtenant/deps"
 )
 
 // apt asks the machine's apt, as it is configured, for packages. Its own
@@ -157,7 +159,8 @@ func (a *apt) install(ctx context.Context, packages []string, archives string, m
 
 // update refreshes the machine's package lists.
 func (a *apt) update(ctx context.Context) error {
-	if _, err := a.run.output(ctx, "", nil, "apt-get", "update", "--quiet=2"); err != nil {
+	program, args := deps.Apt("update", "--quiet=2")
+	if _, err := a.run.output(ctx, "", nil, program, args...); err != nil {
 		return fmt.Errorf("refresh apt's package lists: %w", err)
 	}
 	return nil

@@ -28,6 +28,7 @@ func fakeApt(t *testing.T, script string) (dir string) {
 		}
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("APT_PATIENCE", "0")
 	return dir
 }
 

@@ -69,8 +69,8 @@ func (n *Node) kubeletConfiguration() kubelet.KubeletConfiguration {
 		// The default lies in /usr, where a node writes nothing.
 		VolumePluginDir: "/var/lib/kubelet/volume-plugins",
 
-		// Nothing answers there, and that at once: names do not resolve in
-		// this cluster. Without an address every Pod gets a warning event.
+		// The tenant's resolver answers there, before any Pod is: as one on the
+		// node itself does. It knows the machine's name and nothing of services.
 		ClusterDNS:     []string{n.plan.Host().String()},
 		ClusterDomain:  "cluster.local",
 		ResolverConfig: &resolv,

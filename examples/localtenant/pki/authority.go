@@ -81,6 +81,22 @@ func NewAuthority(name string, now func() time.Time) (*Authority, error) {
 // Certificate is the authority's own certificate, PEM encoded.
 func (a *Authority) Certificate() []byte { return a.pem }
 
+// Vouch signs another authority, so that whoever trusts this one trusts what the
+// other has signed. The certificate, PEM encoded, is to be shown with that.
+func (a *Authority) Vouch(other *Authority) ([]byte, error) {
+	serial, err := newSerial()
+	if err != nil {
+		return nil, fmt.Errorf("vouch for an authority: %w", err)
+	}
+	template := *other.certificate
+	template.SerialNumber = serial
+	raw, err := x509.CreateCertificate(rand.Reader, &template, a.certificate, other.key.Public(), a.key)
+	if err != nil {
+		return nil, fmt.Errorf("vouch for an authority: %w", err)
+	}
+	return encode("CERTIFICATE", raw), nil
+}
+
 // Issue makes a key and a certificate for it, good for clients and, with names
 // or addresses, for servers.
 func (a *Authority) Issue(subject Subject) (Pair, error) {

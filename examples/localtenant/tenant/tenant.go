@@ -122,3 +122,27 @@ func (t Tenant) NodeCgroup(node string) string { return t.Cgroup() + "/" + node 
 func (t Tenant) OwnsCgroup(path string) bool {
 	return path == t.Cgroup() || strings.HasPrefix(path, t.Cgroup()+"/")
 }
+
+// Flags are those that mean this tenant on a command line of localtenant, with a
+// blank before each; none where it is the one that is meant without.
+func (t Tenant) Flags() string {
+	flags := ""
+	if t.name != DefaultName {
+		flags = " --name " + t.name
+	}
+	if t.root != DefaultRoot {
+		flags += " --state-root " + quoted(t.root)
+	}
+	return flags
+}
+
+// quoted is a word of a shell.
+func quoted(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@", r)
+	}
+	if strings.IndexFunc(word, func(r rune) bool { return !plain(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -96,3 +96,21 @@ func must(t *testing.T, root, name string) Tenant {
 	}
 	return made
 }
+
+// What is printed for the next command means the same tenant.
+func TestFlagsMeanTheTenant(t *testing.T) {
+	for _, test := range []struct{ root, name, want string }{
+		{DefaultRoot, DefaultName, ""},
+		{DefaultRoot, "a", " --name a"},
+		{"/srv/tenants", DefaultName, " --state-root /srv/tenants"},
+		{"/srv/my tenants", "a", " --name a --state-root '/srv/my tenants'"},
+	} {
+		one, err := New(test.root, test.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := one.Flags(); got != test.want {
+			t.Errorf("flags of %s in %s: %q, want %q", test.name, test.root, got, test.want)
+		}
+	}
+}

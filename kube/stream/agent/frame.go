@@ -40,6 +40,9 @@ const (
 	KindBegun Kind = 'B'
 	// KindMissing answers a KindStart without script: there is no such stage.
 	KindMissing Kind = 'N'
+	// KindUnstarted answers a KindStart with a script: the stage could not be made
+	// and has not begun. The payload is a Status that names the trouble.
+	KindUnstarted Kind = 'U'
 	// KindRefused answers what cannot be done; the payload says why.
 	KindRefused Kind = 'X'
 	// KindData is output from the offset on.

@@ -27,7 +27,9 @@ type Front struct {
 	request Request
 	spawned int
 	sending sync.Mutex
-	heard   atomic.Int64 // when a frame last came, in Unix nanoseconds
+	owner   *os.File
+	began   time.Time
+	heard   atomic.Int64 // when a frame last came, in nanoseconds since began
 }
 
 // errSilent ends a connection whose other side is gone.
@@ -35,6 +37,7 @@ var errSilent = errors.New("nothing was heard of the driver")
 
 // Run serves the connection to its end.
 func (f *Front) Run() error {
+	defer f.disown()
 	frames := NewReader(f.In)
 	first, err := frames.Next()
 	if err != nil {
@@ -48,6 +51,11 @@ func (f *Front) Run() error {
 	}
 	offset := int64(first.Offset)
 	f.folder = folderOf(f.Root, f.request.Stage)
+	if f.request.Sum != "" && !f.folder.hasBegun() {
+		if err := f.endLeft(); err != nil {
+			return f.refuse(err)
+		}
+	}
 	switch known := f.folder.exists(); {
 	case !known && f.request.Sum == "":
 		return f.send(Frame{Kind: KindMissing})
@@ -55,11 +63,13 @@ func (f *Front) Run() error {
 		script := &scriptReader{frames: frames, left: f.request.Size}
 		if err := f.folder.create(f.request, script); script.lost != nil {
 			return script.lost // not a matter of this stage: the next connection may do better
+		} else if noRoom(err) {
+			return f.unstarted(Status{Exit: 1, Trouble: TroubleNoRoom, Detail: err.Error()})
 		} else if err != nil {
 			return f.refuse(err)
 		}
 	}
-	if err := f.ensureSupervisor(); err != nil {
+	if err := errors.Join(f.own(), f.ensureSupervisor()); err != nil {
 		return f.refuse(err)
 	}
 	// Where the output is to go on, it has been printed until then. The
@@ -129,7 +139,7 @@ func (f *Front) written() int64 {
 
 // follow sends the output as it comes, and the end.
 func (f *Front) follow(frames *Reader, offset int64, apart bool) error {
-	f.heard.Store(time.Now().UnixNano())
+	f.began = time.Now()
 	over := make(chan error, 2)
 	go func() { over <- f.listen(frames) }()
 	go func() { over <- f.stayAlive() }()
@@ -150,7 +160,7 @@ func (f *Front) listen(frames *Reader) error {
 		if err != nil {
 			return err
 		}
-		f.heard.Store(time.Now().UnixNano())
+		f.heard.Store(int64(time.Since(f.began)))
 		switch frame.Kind {
 		case KindAck:
 			if err := f.acknowledge(int64(frame.Offset)); err != nil {
@@ -185,9 +195,8 @@ func (f *Front) stop(milliseconds int64) error {
 	if free {
 		return lock.Close() // no supervisor, nothing to stop
 	}
-	if err := f.folder.askStop(milliseconds); err != nil {
-		return err
-	}
+	// A stop that cannot be written leaves no grace, and is a stop all the same.
+	_ = f.folder.askStop(milliseconds)
 	pid, err := f.folder.readNumber("pid")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the supervisor looks for the stop once it is ready for TERM
@@ -207,7 +216,9 @@ func (f *Front) stayAlive() error {
 	silence := time.Duration(f.request.Silence) * time.Second
 	for {
 		time.Sleep(silence / 3)
-		if time.Since(time.Unix(0, f.heard.Load())) > silence {
+		// The clock of a fresh machine may be set meanwhile: only times since are
+		// compared.
+		if time.Since(f.began)-time.Duration(f.heard.Load()) > silence {
 			return errSilent
 		}
 		// The send may wait for a slow reader; then its frames are the sign of
@@ -314,6 +325,12 @@ func (f *Front) send(frame Frame) error {
 	f.sending.Lock()
 	defer f.sending.Unlock()
 	return frame.Write(f.Out)
+}
+
+// unstarted tells the driver that the stage was not made, and has not begun.
+func (f *Front) unstarted(status Status) error {
+	status.Detail = status.Detail[:min(len(status.Detail), maxDetail)]
+	return errors.Join(errors.New(status.Detail), f.send(Frame{Kind: KindUnstarted, Payload: status.Bytes()}))
 }
 
 // refuse tells the driver why the connection is of no use, and gives the same

@@ -165,7 +165,8 @@ func (c *connection) readUntil(text string) string {
 	return out.String()
 }
 
-// end collects the rest of the output and the status.
+// end collects the rest of the output, which it acknowledges now and then, and the
+// status.
 func (c *connection) end(from int64) (string, agent.Status) {
 	c.t.Helper()
 	var out bytes.Buffer
@@ -177,6 +178,9 @@ func (c *connection) end(from int64) (string, agent.Status) {
 				c.t.Fatalf("output at %d, want %d", f.Offset, from+int64(out.Len()))
 			}
 			out.Write(f.Payload)
+			if whole := from + int64(out.Len()); whole>>20 > (whole-int64(len(f.Payload)))>>20 {
+				c.send(agent.Frame{Kind: agent.KindAck, Offset: uint64(whole)})
+			}
 		case agent.KindEnd:
 			if int64(f.Offset) != from+int64(out.Len()) {
 				c.t.Fatalf("the end is at %d, but the output at %d", f.Offset, from+int64(out.Len()))

@@ -18,6 +18,9 @@ const (
 	// VerbPorts waits a little for TCP ports of this host, and prints those that
 	// do not answer, one a line: podagent ports PORT,PORT.
 	VerbPorts = "ports"
+	// VerbReach waits a little for a TCP port of another host, and prints what is
+	// missing if it does not answer: podagent reach HOST:PORT.
+	VerbReach = "reach"
 	// VerbVerify checks the program itself: podagent verify SHA-256 (hex).
 	VerbVerify = "verify"
 	// VerbSupervise runs one stage: podagent supervise FOLDER, with the
@@ -39,6 +42,8 @@ func Main(args []string) error {
 		return list(args[2], os.Stdout)
 	case VerbPorts:
 		return ports(args[2], os.Stdout)
+	case VerbReach:
+		return reach(args[2], os.Stdout)
 	case VerbVerify:
 		return verify("/proc/self/exe", args[2])
 	}

@@ -14,6 +14,9 @@ func TestNothingIsKeptBehindTheEnd(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "status.new"), make([]byte, statusRoom), fileMode); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, ackName), make([]byte, 8), fileMode); err != nil {
+		t.Fatal(err)
+	}
 	v := &supervisor{folder: stageFolder(dir), gone: make(chan struct{})}
 	waits := make(chan struct{}, 1)
 	v.spool = &spoolWriter{folder: dir, limit: pieceSize, apart: true, pause: func() bool {

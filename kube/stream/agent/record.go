@@ -33,6 +33,9 @@ type Request struct {
 	// Look is a session of somebody who only looks: nothing that it is sent
 	// counts as printed, so that the driver's own session misses nothing.
 	Look bool
+	// Owner is a session of the driver that started the stage. A stage that has
+	// none any more is ended when the next one begins in its container.
+	Owner bool
 	// Now ends the session at the present end of the output, although the
 	// stage goes on.
 	Now bool
@@ -69,6 +72,8 @@ const (
 	TroubleStart Trouble = "start"
 	// TroubleDisk: the output could not be kept.
 	TroubleDisk Trouble = "disk"
+	// TroubleNoRoom: the disk is full, and the script has not begun.
+	TroubleNoRoom Trouble = "no-room"
 	// TroubleLost: the supervisor is gone without a word.
 	TroubleLost Trouble = "lost"
 )
@@ -135,6 +140,7 @@ func (r Request) Bytes() []byte {
 	rec.add("path", r.Path)
 	rec.add("apart", strconv.FormatBool(r.Apart))
 	rec.add("look", strconv.FormatBool(r.Look))
+	rec.add("owner", strconv.FormatBool(r.Owner))
 	rec.add("now", strconv.FormatBool(r.Now))
 	return rec.bytes()
 }
@@ -156,6 +162,7 @@ func ParseRequest(b []byte) (Request, error) {
 		Path:    fields["path"],
 		Apart:   fields["apart"] == "true",
 		Look:    fields["look"] == "true",
+		Owner:   fields["owner"] == "true",
 		Now:     fields["now"] == "true",
 	}
 	switch {

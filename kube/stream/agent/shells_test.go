@@ -56,14 +56,17 @@ func connectIn(t *testing.T, shell, root, temp string) *connection {
 	})
 }
 
-// wrapped is a script as the runner writes it: evaluated by a process below.
-func wrapped(script string) string {
-	return "trap 'exit 1' TERM\nset -o errexit\n(trap 'exit 1' TERM; eval " + quoted(script) + ") </dev/null\nexit 0\n"
-}
-
-// wrappedOld is the form of FF_USE_LEGACY_BASH_EVAL.
-func wrappedOld(script string) string {
-	return "trap 'exit 1' TERM\nset -o errexit\n: | eval " + quoted(script) + "\nexit 0\n"
+// forms are those of a script: as it is, and as the runner writes it, evaluated by
+// a process below the first shell. The second of these is that of
+// FF_USE_LEGACY_BASH_EVAL.
+var forms = map[string]func(script string) string{
+	"as it is": func(script string) string { return script },
+	"wrapped": func(script string) string {
+		return "trap 'exit 1' TERM\nset -o errexit\n(trap 'exit 1' TERM; eval " + quoted(script) + ") </dev/null\nexit 0\n"
+	},
+	"legacy": func(script string) string {
+		return "trap 'exit 1' TERM\nset -o errexit\n: | eval " + quoted(script) + "\nexit 0\n"
+	},
 }
 
 func quoted(script string) string {

@@ -185,22 +185,29 @@ func available(folder string) (int64, error) {
 	return max(first, 0) * pieceSize, nil
 }
 
-// The acknowledgement is a file of eight bytes, written in place by the front
-// and read by the supervisor.
+// The acknowledgement is written by the front and read by the supervisor.
 const ackName = "ack"
 
 func writeAck(folder string, offset int64) error {
-	f, err := os.OpenFile(filepath.Join(folder, ackName), os.O_WRONLY|os.O_CREATE, fileMode)
+	return writePlace(filepath.Join(folder, ackName), offset)
+}
+
+func readAck(folder string) int64 { return readPlace(filepath.Join(folder, ackName)) }
+
+// writePlace writes a number in place, into a file of eight bytes that is there.
+func writePlace(path string, n int64) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close() //nolint:errcheck // the write below is what counts
-	_, err = f.WriteAt(appendNumber(nil, 8, uint64(offset)), 0)
+	_, err = f.WriteAt(appendNumber(nil, 8, uint64(n)), 0)
 	return err
 }
 
-func readAck(folder string) int64 {
-	b, err := os.ReadFile(filepath.Join(folder, ackName))
+// readPlace reads what writePlace wrote; 0 where nothing is.
+func readPlace(path string) int64 {
+	b, err := os.ReadFile(path)
 	if err != nil || len(b) != 8 {
 		return 0
 	}

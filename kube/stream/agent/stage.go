@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -23,9 +24,14 @@ import (
 //	begun    made just before the shell starts: the script may have run
 //	out.N    the output, a piece a file
 //	marks.N  of which stream it is, where the streams are kept apart
-//	ack      how much of the output has been printed; there from the start
-//	stop     the grace in milliseconds, once the stage is to be ended
+//	ack      how much of the output has been printed
+//	stop     the grace in milliseconds and one more, 0 until the stage is to be ended
+//	owner    held by the sessions of the driver that started the stage
 //	status   how it ended
+//
+// Whatever is written once the stage runs has its place on the disk from the
+// start, in its own file or in NAME.new: a full disk keeps no stage from being
+// watched, stopped and told of.
 type stageFolder string
 
 const stagesName = "stages"
@@ -68,7 +74,8 @@ func (s stageFolder) create(r Request, script io.Reader) error {
 	if err := makeStages(parent); err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp(parent, ".new-")
+	removeHalfMade(parent)
+	temp, err := os.MkdirTemp(parent, halfMade+strconv.Itoa(os.Getpid())+"-")
 	if err != nil {
 		return err
 	}
@@ -76,17 +83,21 @@ func (s stageFolder) create(r Request, script io.Reader) error {
 	if err := writeScript(filepath.Join(temp, "script"), r, script); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(temp, "request"), r.Bytes(), fileMode); err != nil {
-		return err
-	}
-	// The status has its place on the disk from the start, so that a full disk
-	// can be told.
-	if err := os.WriteFile(filepath.Join(temp, "status.new"), make([]byte, statusRoom), fileMode); err != nil {
-		return err
-	}
-	// So has the acknowledgement: what is kept can be sent all the same.
-	if err := writeAck(temp, 0); err != nil {
-		return err
+	for name, content := range map[string][]byte{
+		"request":    r.Bytes(),
+		"lock":       nil,
+		"owner":      nil,
+		"log":        nil,
+		"begun.new":  nil,
+		"pid.new":    make([]byte, numberRoom),
+		"shell.new":  make([]byte, numberRoom),
+		"status.new": make([]byte, statusRoom),
+		stopName:     make([]byte, 8),
+		ackName:      make([]byte, 8),
+	} {
+		if err := os.WriteFile(filepath.Join(temp, name), content, fileMode); err != nil {
+			return err
+		}
 	}
 	// Renaming onto a folder with files in it fails: then somebody else was
 	// first, with the same script.
@@ -94,6 +105,36 @@ func (s stageFolder) create(r Request, script io.Reader) error {
 		return err
 	}
 	return nil
+}
+
+// halfMade begins the names of stage folders that are not whole yet; the process
+// that makes one follows.
+const halfMade = ".new-"
+
+// removeHalfMade removes the folders whose makers were killed, with the connection
+// that brought the script: what has come of the script is there.
+func removeHalfMade(parent string) {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return
+	}
+	for _, entry := range entries {
+		rest, found := strings.CutPrefix(entry.Name(), halfMade)
+		maker, _, _ := strings.Cut(rest, "-")
+		pid, err := strconv.Atoi(maker)
+		if !found || err != nil {
+			continue
+		}
+		if _, err := os.Stat("/proc/" + strconv.Itoa(pid)); errors.Is(err, fs.ErrNotExist) {
+			_ = os.RemoveAll(filepath.Join(parent, entry.Name())) // another user's stay
+		}
+	}
+}
+
+// noRoom reports whether an error says that the disk, or what the user may have
+// of it, is full.
+func noRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // makeStages makes the folder of all stages and the root above it. The users of
@@ -153,21 +194,40 @@ func (s stageFolder) lock() (*os.File, bool, error) {
 
 // begin makes the mark that the script may have run. Its error says that it
 // was there already: then the script must not run.
-func (s stageFolder) begin() error {
-	f, err := os.OpenFile(s.path("begun"), os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
-	if err != nil {
-		return err
-	}
-	return f.Close()
-}
+func (s stageFolder) begin() error { return os.Rename(s.path("begun.new"), s.path("begun")) }
 
 func (s stageFolder) hasBegun() bool {
 	_, err := os.Stat(s.path("begun"))
 	return err == nil
 }
 
+// numberRoom is more than a number needs, in bytes.
+const numberRoom = 32
+
+// writeNumber writes a number into its place, whole or not at all. A supervisor
+// whose predecessor died takes over its place.
 func (s stageFolder) writeNumber(name string, n int) error {
-	return os.WriteFile(s.path(name), []byte(strconv.Itoa(n)), fileMode)
+	if err := os.Rename(s.path(name), s.path(name+".new")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return s.fill(name, []byte(strconv.Itoa(n)))
+}
+
+// fill writes a file of which NAME.new is the place. It takes no new place on the
+// disk.
+func (s stageFolder) fill(name string, content []byte) error {
+	f, err := os.OpenFile(s.path(name+".new"), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // the truncation below is what counts
+	if _, err := f.WriteAt(content, 0); err != nil {
+		return err
+	}
+	if err := f.Truncate(int64(len(content))); err != nil {
+		return err
+	}
+	return os.Rename(s.path(name+".new"), s.path(name))
 }
 
 // readNumber reads a process's number; one below 2 is none of ours.
@@ -183,31 +243,19 @@ func (s stageFolder) readNumber(name string) (int, error) {
 	return n, nil
 }
 
-// askStop writes down that the stage is to be ended, whole or not at all.
+const stopName = "stop"
+
+// askStop writes down that the stage is to be ended.
 func (s stageFolder) askStop(milliseconds int64) error {
-	if err := os.WriteFile(s.path("stop.new"), []byte(strconv.FormatInt(milliseconds, 10)), fileMode); err != nil {
-		return err
-	}
-	return os.Rename(s.path("stop.new"), s.path("stop"))
+	return writePlace(s.path(stopName), milliseconds+1)
 }
 
-func (s stageFolder) stopAsked() bool {
-	_, err := os.Stat(s.path("stop"))
-	return err == nil
-}
+func (s stageFolder) stopAsked() bool { return readPlace(s.path(stopName)) > 0 }
 
 // stopGrace is how long the processes of a stage that is to be ended have
-// between TERM and KILL.
-func (s stageFolder) stopGrace() (time.Duration, error) {
-	b, err := os.ReadFile(s.path("stop"))
-	if err != nil {
-		return 0, err
-	}
-	milliseconds, err := strconv.ParseInt(string(b), 10, 64)
-	if err != nil || milliseconds < 0 {
-		return 0, errRecord
-	}
-	return time.Duration(milliseconds) * time.Millisecond, nil
+// between TERM and KILL; none where that could not be written.
+func (s stageFolder) stopGrace() time.Duration {
+	return time.Duration(max(readPlace(s.path(stopName))-1, 0)) * time.Millisecond
 }
 
 // lastWords is what a supervisor that failed has said.
@@ -225,24 +273,13 @@ const statusRoom = 4096
 // maxDetail is how long a status's detail may be, so that it fits.
 const maxDetail = 500
 
-// finish writes the status. It takes no new place on the disk.
+// finish writes the status, and removes the script.
 func (s stageFolder) finish(total int64, status Status) error {
 	if len(status.Detail) > maxDetail {
 		status.Detail = status.Detail[:maxDetail]
 	}
-	f, err := os.OpenFile(s.path("status.new"), os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close() //nolint:errcheck // the truncation below is what counts
-	text := append([]byte(strconv.FormatInt(total, 10)+"\n"), status.Bytes()...)
-	if _, err := f.WriteAt(text, 0); err != nil {
-		return err
-	}
-	if err := f.Truncate(int64(len(text))); err != nil {
-		return err
-	}
-	return os.Rename(s.path("status.new"), s.path("status"))
+	_ = os.Remove(s.path("script")) // it holds the job's variables
+	return s.fill("status", append([]byte(strconv.FormatInt(total, 10)+"\n"), status.Bytes()...))
 }
 
 // status reads how the stage ended and how long its output is; false while it

@@ -215,7 +215,6 @@ func (v *supervisor) end(status Status) error {
 	if err := v.spool.close(); err != nil && status.Trouble == TroubleNone {
 		status.Trouble, status.Detail = TroubleDisk, err.Error()
 	}
-	_ = os.Remove(v.folder.path("script")) // it holds the job's variables
 	return v.folder.finish(v.spool.offset, status)
 }
 
@@ -232,13 +231,13 @@ func (v *supervisor) stopOn(terms <-chan os.Signal, stopped chan<- struct{}) {
 	go func() {
 		// A further request with no grace left cuts the first one's short.
 		for range terms {
-			if v.grace() == 0 {
+			if v.folder.stopGrace() == 0 {
 				close(hurry)
 				return
 			}
 		}
 	}()
-	v.endTree(v.grace(), hurry)
+	v.endTree(v.folder.stopGrace(), hurry)
 	time.AfterFunc(stopTail, func() { close(v.gone) })
 	close(stopped)
 }
@@ -264,16 +263,6 @@ func (v *supervisor) endTree(grace time.Duration, hurry <-chan struct{}) {
 func (v *supervisor) evaluates() bool {
 	text, err := os.ReadFile(v.folder.path("script"))
 	return err != nil || bytes.Contains(text, []byte("eval"))
-}
-
-// grace is what the stop that was asked for leaves the processes; none if that
-// cannot be read.
-func (v *supervisor) grace() time.Duration {
-	grace, err := v.folder.stopGrace()
-	if err != nil {
-		return 0
-	}
-	return grace
 }
 
 // reap waits for every child, the shell and the orphans that the supervisor
