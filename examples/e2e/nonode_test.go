@@ -137,14 +137,16 @@ func TestThePlaceInTheQueueIsToldSoon(t *testing.T) {
 func TestNodesThatDoNotMatch(t *testing.T) {
 	localtenant(t, "gateway", "set", "--hold", "1m")
 	defer localtenant(t, "gateway", "set", "--hold", "5s")
-	wantPassed(t, runJob(t, testbed.WithoutSources(bed.Job("true")), runner.Options{}))
+	warm := testbed.WithoutSources(bed.Job("true"))
+	wantPassed(t, runJob(t, warm, runner.Options{}))
+	wantNoPods(t, warm.ID)
 	h := byHand(t, testbed.WithoutSources(bed.Job("true")))
-	h.config = withWait(t, "15s", "")
+	h.config = withWait(t, "25s", "")
 	replaceInFile(t, h.config, "[state]", "[kubernetes.node_selector]\ndisk = \"none\"\n\n[state]")
 	out, code := h.do("prepare")
 	h.do("cleanup")
 	if code != 1 || !regexp.MustCompile(`Waiting for a node: (the only node does not fit|none of the \d nodes fits): \d node\(s\) didn't match Pod's node affinity/selector\n`).MatchString(out) ||
-		!regexp.MustCompile(`ERROR: no node for the job after 15 s: (the only node does not fit|none of the \d nodes fits): \d node`).MatchString(out) {
+		!regexp.MustCompile(`ERROR: no node for the job after 25 s: (the only node does not fit|none of the \d nodes fits): \d node`).MatchString(out) {
 		t.Errorf("prepare ended with %d:\n%s", code, out)
 	}
 }
@@ -172,6 +174,9 @@ func TestMoreThanANodeHas(t *testing.T) {
 // node does not come, and is one of several for the second.
 func TestAGatewayThatBootsNothing(t *testing.T) {
 	const trap = "SCALE_PODS_PER_NODE"
+	// From now on it is known how long a boot takes here.
+	wantNoNodes(t)
+	wantPassed(t, runJob(t, testbed.WithoutSources(bed.Job("true")), runner.Options{}))
 	for name, test := range map[string]struct {
 		stop, goOn []string
 		busy       bool
@@ -181,7 +186,7 @@ func TestAGatewayThatBootsNothing(t *testing.T) {
 		"paused, from zero": {[]string{"--paused"}, []string{"--paused=false"}, false, "",
 			[]string{"Waiting for a node: the cluster has none, and none has come\n", "The gateway may be paused or find no machine to rent: the operator has to look at it."}, []string{trap}},
 		"a ceiling of 1 that nobody told": {[]string{"--ceiling", "1"}, []string{"--ceiling", "2"}, true, "",
-			[]string{"Waiting for a node: the only node is busy (maximum 10), and no other has come; place", "boot fewer nodes than the 10 of [tenant] ceiling", trap}, []string{"has to set"}},
+			[]string{"Waiting for a node: the only node is busy (maximum 10), and no other has come\n", "boot fewer nodes than the 10 of [tenant] ceiling", trap}, []string{"has to set"}},
 		"the same, and the number of Pods is told": {[]string{"--ceiling", "1"}, []string{"--ceiling", "2"}, true, "pods_per_node = 1",
 			[]string{"boot fewer nodes than the 10 of [tenant] ceiling: the operator"}, []string{trap}},
 	} {

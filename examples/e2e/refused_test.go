@@ -118,7 +118,8 @@ func TestALimitRange(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Delete(context.Background(), bound.Name, metav1.DeleteOptions{}) })
-	// Until the apiserver has heard of it, it lets everything in.
+	big := corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}
+	untilRefused(t, corev1.Container{Name: "c", Image: "x", Resources: big}, "maximum memory usage per Container")
 	config := podConfig(t, "memory_limit = \"300Mi\"\nhelper_memory_limit = \"64Mi\"", "")
 	out := runJobWith(t, config, testbed.WithoutSources(bed.Job("true")), runner.Options{})
 	if out.Status != runner.Failed || out.FailureReason != "script_failure" || out.Attempts != 1 {
@@ -145,14 +146,7 @@ func TestAWebhookThatIsDown(t *testing.T) {
 	}
 	remove := func() { _ = client.Delete(context.Background(), hook.Name, metav1.DeleteOptions{}) }
 	t.Cleanup(remove)
-	// The apiserver hears of it a moment later.
-	if err := testbed.Until(context.Background(), "the webhook to be asked", time.Minute, func(ctx context.Context) (bool, error) {
-		probe := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "asked-"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "x"}}}}
-		_, err := admin(t).Pods(testbed.Namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err != nil && strings.Contains(err.Error(), "failed calling webhook"), nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	untilRefused(t, corev1.Container{Name: "c", Image: "x"}, "failed calling webhook")
 	look, wait := told("Waiting for admission webhook pods.down.example.com of the cluster: failed to call webhook")
 	jobWait := start(t, bed.Config, testbed.WithoutSources(bed.Job("true")), runner.Options{OnLine: look})
 	wait(t)
@@ -170,6 +164,19 @@ func wantNoPodsAtAll(t *testing.T) {
 	if err := testbed.Until(context.Background(), "the Pods to go", time.Minute, func(ctx context.Context) (bool, error) {
 		list, err := admin(t).Pods(testbed.Namespace).List(ctx, metav1.ListOptions{})
 		return err == nil && len(list.Items) == 0, err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// untilRefused waits until the apiserver has heard of what was made, and refuses a
+// Pod by it.
+func untilRefused(t *testing.T, c corev1.Container, words string) {
+	t.Helper()
+	probe := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "probe-"}, Spec: corev1.PodSpec{Containers: []corev1.Container{c}}}
+	if err := testbed.Until(context.Background(), "a Pod to be refused", time.Minute, func(ctx context.Context) (bool, error) {
+		_, err := admin(t).Pods(testbed.Namespace).Create(ctx, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return err != nil && strings.Contains(err.Error(), words), nil
 	}); err != nil {
 		t.Fatal(err)
 	}
