@@ -89,10 +89,11 @@ unit: agent compiler shells browser
 	$(GO) test -C $(DASHBOARD) ./...
 
 # A short while for each fuzz target: the frames and records of the agent, both
-# sides of which read what the network brings, and the job as GitLab sends it.
+# sides of which read what the network brings; whole connections as the driver
+# follows them; what a line of ours is made of; and the job as GitLab sends it.
 # FUZZTIME=10m for a long one.
 FUZZTIME = 10s
-FUZZ_PACKAGES = ./kube/stream/agent ./executor/job ./executor/joblog
+FUZZ_PACKAGES = ./kube/stream/agent ./kube/stream ./executor/job ./executor/joblog
 fuzz:
 	@for package in $(FUZZ_PACKAGES); do \
 	for target in $$($(GO) test -list '^Fuzz' $$package | grep ^Fuzz); do \

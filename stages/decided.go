@@ -94,6 +94,9 @@ func RememberCleanup(p Parts) error {
 		return p.StateErr
 	}
 	u := state.Undone{Key: p.Job.Key(), JobID: p.Job.ID, Since: p.Clock.Now()}
+	if p.Host != nil {
+		u.Owner = p.Host().annotation()
+	}
 	if p.Decided != nil {
 		u.Cluster, u.Namespace = p.Decided.Cluster, p.Decided.Namespace
 	} else {

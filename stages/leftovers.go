@@ -150,19 +150,33 @@ func (l *leftovers) owner(o metav1.Object) reap.Owner {
 	}
 }
 
-// undoneHere are the cleanups of this cluster that are still to be done.
-func (l *leftovers) undoneHere() []state.Undone {
+// undoneHere are the cleanups that are still to be done: those of this cluster,
+// and those of others. One of the others may be about this cluster, from before
+// its CA was replaced.
+func (l *leftovers) undoneHere() (here, others []state.Undone) {
 	all, err := l.state.ListUndone()
 	if err != nil {
-		return nil // they wait for a folder that can be read
+		return nil, nil // they wait for a folder that can be read
 	}
-	var here []state.Undone
 	for _, u := range all {
 		if u.Cluster == l.cluster.Identity() {
 			here = append(here, u)
+		} else {
+			others = append(others, u)
 		}
 	}
-	return here
+	return here, others
+}
+
+// inTurn are some of a list, beginning anywhere, so that one that cannot be done
+// does not keep the others from their turn.
+func (l *leftovers) inTurn(all []state.Undone, most int) []state.Undone {
+	var some []state.Undone
+	first := l.clock.Now().UnixMilli()
+	for i := range min(most, len(all)) {
+		some = append(some, all[(first+int64(i))%int64(len(all))])
+	}
+	return some
 }
 
 // ofUndone are the Pods of a cleanup that is to be done, and whether they are all
@@ -199,14 +213,11 @@ func (l *leftovers) inUse(p *corev1.Pod) bool {
 }
 
 // undo does cleanups that could not be done before, most of them at most, and
-// while ctx lasts. It begins anywhere in the list, so that one that cannot be
-// done does not keep the others from their turn. It says how many objects were
-// removed.
+// while ctx lasts. It returns how many objects were removed.
 func (l *leftovers) undo(ctx context.Context, most int) (removed int) {
-	all := l.undoneHere()
-	first := l.clock.Now().UnixMilli()
-	for i := range min(most, len(all)) {
-		u := all[(first+int64(i))%int64(len(all))]
+	here, others := l.undoneHere()
+	turn := l.inTurn(here, most)
+	for _, u := range append(turn, l.inTurn(others, most-len(turn))...) {
 		left, all, err := l.ofUndone(ctx, u)
 		for i := range left {
 			if err == nil {
@@ -216,6 +227,8 @@ func (l *leftovers) undo(ctx context.Context, most int) (removed int) {
 			}
 		}
 		switch {
+		case err == nil && len(left) == 0 && u.Cluster != l.cluster.Identity():
+			// It is about another cluster.
 		case err == nil && all:
 			// A file that stays only costs another look.
 			_ = l.state.RemoveUndone(u)

@@ -1,9 +1,12 @@
 package stages
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 )
 
 func TestTail(t *testing.T) {
@@ -36,5 +39,26 @@ func TestTailIsBounded(t *testing.T) {
 	}
 	if want := "1048573\n1048574\n1048575\n"; string(got.rest()) != want {
 		t.Errorf("the rest is %q", got.rest())
+	}
+}
+
+// Who writes decides how long a line is. Up to the limit it is shown whole; of more,
+// the end is, and that is said.
+func TestTailOfLongLines(t *testing.T) {
+	for _, length := range []int{tailMost, tailMost + 1, 3 * tailMost} {
+		last := &tail{lines: 2}
+		for sent := 0; sent < length; sent += 64 << 10 {
+			_, _ = last.Write(bytes.Repeat([]byte("x"), min(64<<10, length-sent)))
+			if len(last.kept) > tailMost+2*tailSlack {
+				t.Fatalf("%d bytes are kept", len(last.kept))
+			}
+		}
+		var out, said bytes.Buffer
+		if err := last.show(&out, joblog.New(&said)); err != nil || out.Len() != min(length, tailMost) {
+			t.Errorf("%d of %d bytes are shown, %v", out.Len(), length, err)
+		}
+		if told := strings.Contains(said.String(), "The last 2 lines have more than 8 MiB"); told != (length > tailMost) {
+			t.Errorf("of %d bytes it is said: %q", length, said.String())
+		}
 	}
 }

@@ -91,7 +91,8 @@ func Reap(ctx context.Context, p ReapParts) ([]Leftover, error) {
 		told = append(told, t)
 	}
 	if !p.DryRun {
-		l.undo(ctx, len(l.undoneHere())) // forgets those that are done by now
+		here, others := l.undoneHere()
+		l.undo(ctx, len(here)+len(others)) // forgets those that are done by now
 	}
 	if err := errors.Join(failed...); err != nil {
 		return told, requestFailure(c, err)
@@ -123,10 +124,16 @@ func (l *leftovers) all(ctx context.Context) ([]reap.Leftover, error) {
 			}
 		}
 	}
-	for _, u := range l.undoneHere() {
+	here, others := l.undoneHere()
+	for _, u := range here {
 		more, _, err := l.ofUndone(ctx, u)
 		add(more)
 		failed = append(failed, err)
+	}
+	for _, u := range others {
+		// It need not be possible to look into a namespace of another cluster.
+		more, _, _ := l.ofUndone(ctx, u)
+		add(more)
 	}
 	secrets, err := listAcross(l.reach, func(namespace string) ([]metav1.PartialObjectMetadata, error) {
 		return l.reap.Secrets(ctx, namespace, pod.RunnerObjects(l.runner))

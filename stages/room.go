@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/socialweb-computer/tenant-executor/kube/capacity"
+	"github.com/socialweb-computer/tenant-executor/kube/crash"
 )
 
 // The cluster counts Pods, also one that is ending: a new one beside it has a
@@ -67,11 +68,11 @@ func (d *Driver) awaitAny(ctx context.Context, ending []corev1.Pod) {
 	defer notice.Stop()
 	var all sync.WaitGroup
 	for i := range ending {
-		all.Go(func() {
+		all.Go(crash.Guard(ctx, func() {
 			if d.ended(ctx, &ending[i]) {
 				cancel()
 			}
-		})
+		}))
 	}
 	all.Wait()
 }

@@ -94,7 +94,18 @@ func (d *Driver) remember() {
 // forget takes over what an earlier attempt of this job could not clean up:
 // nobody else may do it once this attempt has a Pod.
 func (d *Driver) forget() {
-	if err := d.state.RemoveUndone(d.own()); err != nil {
-		d.log.Warn("%v", err)
+	own := d.own()
+	all, err := d.state.ListUndone()
+	if err != nil {
+		all = []state.Undone{own}
+	}
+	for _, u := range all {
+		// Whatever the cluster was called then: its CA may have been replaced.
+		if u.Key != own.Key || u.Namespace != own.Namespace {
+			continue
+		}
+		if err := d.state.RemoveUndone(u); err != nil {
+			d.log.Warn("%v", err)
+		}
 	}
 }

@@ -146,6 +146,9 @@ func (a *app) parts(log joblog.Log, afresh bool) (stages.Parts, error) {
 	if err != nil {
 		return stages.Parts{}, err
 	}
+	if origin != nil && origin.Runner.Name != "" {
+		j.RunnerName = origin.Runner.Name
+	}
 	// No job fails for want of the folder: a nil one remembers nothing.
 	folder, stateErr := state.Open(s.State.Dir)
 	a.observe(s, folder, j)

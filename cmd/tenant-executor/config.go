@@ -21,15 +21,15 @@ prepare is to make. It does not talk to the cluster.`,
 		Args: noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			a.unattended()
-			s, origin, err := a.settingsAndOrigin()
-			if err != nil {
-				return err
-			}
 			j, err := a.job()
 			if err != nil {
 				return err
 			}
-			if err := a.trust(origin, j); err != nil {
+			if err := a.trust(j); err != nil {
+				return err
+			}
+			s, err := a.settings()
+			if err != nil {
 				return err
 			}
 			host, err := os.Hostname()

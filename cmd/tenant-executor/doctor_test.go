@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/socialweb-computer/tenant-executor/kube/faultserver"
@@ -230,7 +231,7 @@ func TestDoctorFinds(t *testing.T) {
 			h.env["CUSTOM_ENV_CI_RUNNER_SHORT_TOKEN"] = shortRunner
 			h.play()
 			h.theJob()
-			h.other(h.server.Pods()[0], "old", shortRunner, expired)
+			h.other(h.server.Pods()[0], "old", shortRunner, func(p *corev1.Pod) { expired(p); owned(h.t, "host", "elsewhere")(p) })
 		}, "leftovers", "warning", "1 of runner abcdef123: 1 expired", "tenant-executor reap --runner abcdef123", ""},
 		"runner's file is broken": {func(h *harness) { h.runnerFile(func(text string) string { return text + "\nx = [" + canaryRunner }) },
 			"runner-file", "failure", "it is not valid TOML", "", "runner-entry runner-programs runner-jobs runner-hold runner-prepare runner-cancel runner-cleanup runner-checkout runner-url leftovers"},

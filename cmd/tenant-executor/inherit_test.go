@@ -112,15 +112,16 @@ func TestInheritRefuses(t *testing.T) {
 	}
 }
 
-// A pipeline that names another runner would get that one's settings.
+// A pipeline that names another runner would get that one's settings, and its
+// Pods the other's labels: it is refused, however many runners there are.
 func TestJobCannotChooseItsRunner(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
-		name, executor string
-		code           int
+		name, executor, forged string
 	}{
-		{"two that the driver serves", "custom", buildCode},
-		{"one", "shell", 0},
+		{"two that the driver serves", "custom", "runner-ab"},
+		{"one", "shell", "runner-ab"},
+		{"none of that name", "shell", "stranger1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -132,11 +133,15 @@ func TestJobCannotChooseItsRunner(t *testing.T) {
 				t.Fatal(err)
 			}
 			h.write("config.toml", strings.Replace(string(text), `"kubernetes"`, `"`+test.executor+`"`, 1))
-			h.job["variables"] = append(h.job["variables"].([]any), map[string]any{"key": "CI_RUNNER_SHORT_TOKEN", "value": "runner-ab"})
+			h.job["variables"] = append(h.job["variables"].([]any), map[string]any{"key": "CI_RUNNER_SHORT_TOKEN", "value": test.forged})
+			h.env["CUSTOM_ENV_CI_RUNNER_SHORT_TOKEN"] = test.forged
 			for _, stage := range []string{"config", "prepare"} {
-				if got := h.stage(stage); got.code != test.code || test.code != 0 && !strings.Contains(got.stdout+got.stderr, "CI_RUNNER_SHORT_TOKEN") {
+				if got := h.stage(stage); got.code != buildCode || !strings.Contains(got.stdout+got.stderr, "CI_RUNNER_SHORT_TOKEN") {
 					t.Errorf("%s ended with %d: %s%s", stage, got.code, got.stdout, got.stderr)
 				}
+			}
+			if n := len(h.server.Pods()); n != 0 {
+				t.Errorf("%d Pods were made", n)
 			}
 		})
 	}

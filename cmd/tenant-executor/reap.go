@@ -8,6 +8,7 @@ import (
 
 	"github.com/socialweb-computer/tenant-executor/cmd/tenant-executor/show"
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
+	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/kube/reap"
 	"github.com/socialweb-computer/tenant-executor/stages"
@@ -15,10 +16,6 @@ import (
 	"github.com/socialweb-computer/tenant-executor/stages/metrics"
 	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
-
-// runnerVariable is the runner's short token, which GitLab Runner hands to its
-// drivers.
-const runnerVariable = "CI_RUNNER_SHORT_TOKEN"
 
 func (a *app) reapCommand() *cobra.Command {
 	h := &hand{app: a}
@@ -55,7 +52,7 @@ runner's user.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			a.byPerson()
 			if a.runner == "" {
-				a.runner = a.environment.Variable(runnerVariable)
+				a.runner = a.environment.Variable(job.TokenVariable)
 			}
 			if a.runner == "" {
 				return &usageError{fmt.Errorf("--runner is not set: name the runner's short token, as in the Pods' label tenant-executor.socialweb.computer/runner")}
@@ -63,7 +60,7 @@ runner's user.`,
 			return h.reap(c, dryRun)
 		},
 	}
-	c.Flags().StringVar(&a.runner, "runner", "", "short `TOKEN` of the runner (default $CUSTOM_ENV_"+runnerVariable+")")
+	c.Flags().StringVar(&a.runner, "runner", "", "short `TOKEN` of the runner (default $CUSTOM_ENV_"+job.TokenVariable+")")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only show what would be deleted")
 	h.outputFlag(c, show.TableFormat, show.JSONFormat, show.YAMLFormat)
 	return c

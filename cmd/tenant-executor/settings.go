@@ -59,11 +59,13 @@ func (a *app) settingsAndOrigin() (settings.Settings, *stages.Origin, error) {
 // configuration cannot be read any more. Without it cleanup makes do with what
 // it finds.
 func (a *app) settingsOf(j job.Job) (settings.Settings, *stages.Origin, *stages.Decided, error) {
+	if err := a.trust(j); err != nil {
+		return settings.Settings{}, nil, nil, err
+	}
 	s, origin, err := a.settingsAndOrigin()
 	decided := stages.ReadDecided(a.environment, j)
 	switch {
 	case err == nil && decided == nil:
-		err = a.trust(origin, j)
 	case err == nil:
 		s = decided.Settings.Over(s)
 	case decided != nil && a.stage != course.Prepare:
@@ -114,7 +116,7 @@ func (a *app) inherit(draft settings.Draft) (settings.Settings, *stages.Origin, 
 func (a *app) ownRunner(file inherit.File) (inherit.Runner, error) {
 	short := a.runner
 	if short == "" {
-		short = a.environment.Variable(runnerVariable)
+		short = a.environment.Variable(job.TokenVariable)
 	}
 	if short == "" {
 		return file.Only()
@@ -123,12 +125,12 @@ func (a *app) ownRunner(file inherit.File) (inherit.Runner, error) {
 }
 
 // trust refuses a job that could pass for one of another runner, and get that
-// one's settings: a job's variables win over the runner's own.
-func (a *app) trust(origin *stages.Origin, j job.Job) error {
-	if origin == nil || !j.NamesRunner || len(origin.File.Custom()) < 2 {
+// one's settings and labels: a job's variables win over the runner's own.
+func (a *app) trust(j job.Job) error {
+	if !j.NamesRunner || a.runner != "" {
 		return nil
 	}
-	return failure.New(failure.JobInvalid, "the job sets the variable %s, by which the driver knows its runner in %s", runnerVariable, origin.File.Name)
+	return failure.New(failure.JobInvalid, "the job sets the variable %s, by which the driver knows its runner", job.TokenVariable)
 }
 
 // readRunnerConfig reads the runner's config.toml.

@@ -55,33 +55,15 @@ func TestConnectionLossCostsNothing(t *testing.T) {
 	const cut = "link down for a while"
 	for _, fault := range []struct {
 		name string
-		do   func(t *testing.T, node, config string)
+		do   func(t *testing.T, node string)
 	}{
-		{"apiserver killed and restarted", func(t *testing.T, _, _ string) {
+		{"apiserver killed and restarted", func(t *testing.T, _ string) {
 			localtenant(t, "apiserver", "kill")
 			localtenant(t, "apiserver", "start", "--port", "same")
 		}},
-		{"apiserver on another port", func(t *testing.T, _, config string) {
-			before, err := bed.Status(limited(t, time.Minute))
-			if err != nil {
-				t.Fatal(err)
-			}
-			localtenant(t, "apiserver", "kill")
-			localtenant(t, "apiserver", "start", "--port", "new")
-			after, err := bed.Status(limited(t, time.Minute))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if before.URL == after.URL {
-				t.Fatalf("the apiserver is still at %s", after.URL)
-			}
-			for _, path := range []string{config, bed.Config} {
-				replaceInFile(t, path, before.URL, after.URL)
-			}
-		}},
-		{"kubelet restarted", func(t *testing.T, node, _ string) { localtenant(t, "node", "restart-kubelet", node) }},
-		{"containerd restarted", func(t *testing.T, node, _ string) { localtenant(t, "node", "restart-containerd", node) }},
-		{cut, func(t *testing.T, node, _ string) {
+		{"kubelet restarted", func(t *testing.T, node string) { localtenant(t, "node", "restart-kubelet", node) }},
+		{"containerd restarted", func(t *testing.T, node string) { localtenant(t, "node", "restart-containerd", node) }},
+		{cut, func(t *testing.T, node string) {
 			localtenant(t, "node", "cut", node)
 			// Longer than it takes the node to become NotReady; the configuration
 			// gives it a minute before it counts as lost.
@@ -100,7 +82,7 @@ func TestConnectionLossCostsNothing(t *testing.T) {
 			j := task(testbed.WithoutSources(bed.Job("")), ticking(gate))
 			wait := start(t, config, j, runner.Options{})
 			node := nodeOf(t, gate, j.ID)
-			fault.do(t, node, config)
+			fault.do(t, node)
 			wantApiserver(t)
 			bed.Open(gate)
 			out := wait()

@@ -81,11 +81,18 @@ func (r *WaitRecord) take(uid types.UID, node string) {
 }
 
 // roomFor reports whether the gateway boots, or has booted, a node for each Pod
-// up to the one that the outlook is for.
+// up to the one that the outlook is for. Those that came together with it may
+// stand behind it as well.
 func (g Gateway) roomFor(o Outlook) bool {
+	place := 1
+	for _, p := range o.queued[:o.ahead] {
+		if p.made.Before(o.queued[o.ahead].made.Add(-atOnce)) {
+			place++
+		}
+	}
 	busy := o.Unfinished - o.Queue
 	wanted := min(nodesFor(o.Unfinished, max(1, g.PodsPerNode)), g.Ceiling)
-	return busy+o.Place <= wanted
+	return busy+place <= wanted
 }
 
 // Split tells the wait of a Pod apart that has a node now. The outlook is of

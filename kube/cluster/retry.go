@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -107,7 +108,9 @@ func sleep(ctx context.Context, then time.Time) bool {
 // says nothing to the reader of a job log. Retry does this by itself.
 func Bare(err error) error {
 	var wrapped *url.Error
-	if errors.As(err, &wrapped) && error(wrapped) == err {
+	// client-go puts the error of an earlier attempt of its own behind it
+	// (rest/with_retry.go).
+	if errors.As(err, &wrapped) && strings.HasPrefix(err.Error(), wrapped.Error()) {
 		return &bareError{wrapped.Err, wrapped.Timeout()}
 	}
 	return err

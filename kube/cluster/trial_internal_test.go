@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"net"
+	"net/url"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -133,4 +135,30 @@ func TestRetryTellsWhatItMet(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+// What is told of a request has none of its address in it, and is still an error
+// of the network.
+func TestBare(t *testing.T) {
+	t.Parallel()
+	lost := &url.Error{Op: "Get", URL: "https://127.0.0.1:1/api/v1/pods", Err: errRefused}
+	slow := &url.Error{Op: "Get", URL: "https://127.0.0.1:1/api/v1/pods", Err: context.DeadlineExceeded}
+	own := fmt.Errorf("reading a Pod: %w", lost)
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{lost, "dial: connection refused"},
+		{fmt.Errorf("%w - error from a previous attempt: %s", lost, slow), "dial: connection refused"},
+		{slow, "no answer came in time"},
+		{own, own.Error()},
+	} {
+		got := Bare(test.err)
+		if got.Error() != test.want || !Disconnected(got) || !Transient(got) {
+			t.Errorf("%v: got %v, Disconnected is %t, Transient %t", test.err, got, Disconnected(got), Transient(got))
+		}
+	}
+	if err := errors.New("x"); Bare(err) != err || Bare(nil) != nil {
+		t.Error("another error is changed")
+	}
 }

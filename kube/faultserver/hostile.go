@@ -28,37 +28,40 @@ type Attack struct {
 	Name string
 	// Do plays it until the client has gone.
 	Do func(*Exec)
+	// Lost is whether it looks like a connection that was lost, so that the command is
+	// tried again for as long as its budget is.
+	Lost bool
 }
 
 // Attacks are those on any command.
 func Attacks() []Attack {
 	return []Attack{
-		{"zeros on stdout", func(e *Exec) { e.flood(corev1.StreamTypeStdout, make([]byte, 32<<10)) }},
-		{"zeros on stderr", func(e *Exec) { e.flood(corev1.StreamTypeStderr, make([]byte, 32<<10)) }},
-		{"lines on both", func(e *Exec) {
+		{Name: "zeros on stdout", Do: func(e *Exec) { e.flood(corev1.StreamTypeStdout, make([]byte, 32<<10)) }},
+		{Name: "zeros on stderr", Do: func(e *Exec) { e.flood(corev1.StreamTypeStderr, make([]byte, 32<<10)) }},
+		{Name: "lines on both", Do: func(e *Exec) {
 			go e.flood(corev1.StreamTypeStderr, []byte(strings.Repeat(Evil, 100)))
 			e.flood(corev1.StreamTypeStdout, []byte(strings.Repeat("x86_64 gzip\n", 1000)))
 		}},
-		{"a status without an end", func(e *Exec) {
+		{Name: "a status without an end", Do: func(e *Exec) {
 			_, _ = e.channels[corev1.StreamTypeError].Write([]byte(`{"status": "Failure", "message": "`))
 			e.flood(corev1.StreamTypeError, []byte(strings.Repeat("x", 32<<10)))
 		}},
-		{"half a status", func(e *Exec) { e.Status([]byte(`{"status": "Succ`)) }},
-		{"an evil status", func(e *Exec) { e.Error(strings.Repeat(Evil, 100)) }},
-		{"a byte now and then", func(e *Exec) {
+		{Name: "half a status", Lost: true, Do: func(e *Exec) { e.Status([]byte(`{"status": "Succ`)) }},
+		{Name: "an evil status", Do: func(e *Exec) { e.Error(strings.Repeat(Evil, 100)) }},
+		{Name: "a byte now and then", Lost: true, Do: func(e *Exec) {
 			e.until(func() error {
 				time.Sleep(50 * time.Millisecond)
 				_, err := e.Stdout.Write([]byte{0})
 				return err
 			})
 		}},
-		{"frames of another kind", func(e *Exec) { e.Raw([]byte(strings.Repeat("\x80\x03\x00\x08\x00\x00\x00\x04\x00\x00\x00\x01", 1000))) }},
-		{"answers to pings nobody sent", func(e *Exec) {
+		{Name: "frames of another kind", Lost: true, Do: func(e *Exec) { e.Raw([]byte(strings.Repeat("\x80\x03\x00\x08\x00\x00\x00\x04\x00\x00\x00\x01", 1000))) }},
+		{Name: "answers to pings nobody sent", Lost: true, Do: func(e *Exec) {
 			// To ping 1 of SPDY, again and again. For a WebSocket it is noise.
 			ping := []byte("\x80\x03\x00\x06\x00\x00\x00\x04\x00\x00\x00\x01")
 			e.until(func() error { return e.Raw(ping) })
 		}},
-		{"the longest frames", func(e *Exec) {
+		{Name: "the longest frames", Lost: true, Do: func(e *Exec) {
 			// Of SPDY, for the streams that a command has in turn; for a WebSocket
 			// it is noise.
 			frame := make([]byte, 8+1<<24-1)
@@ -83,12 +86,12 @@ func AgentAttacks() []Attack {
 		return agent.Frame{Kind: agent.KindData, Offset: offset, Payload: []byte(text)}
 	}
 	attacks := []Attack{
-		{"begins for ever", func(e *Exec) { e.until(func() error { return begun.Write(e.Stdout) }) }},
-		{"refuses with an evil text", func(e *Exec) {
+		{Name: "begins for ever", Do: func(e *Exec) { e.until(func() error { return begun.Write(e.Stdout) }) }},
+		{Name: "refuses with an evil text", Do: func(e *Exec) {
 			refused := agent.Frame{Kind: agent.KindRefused, Payload: []byte(strings.Repeat(Evil, 500))}
 			e.until(func() error { return refused.Write(e.Stdout) })
 		}},
-		{"ends badly with an evil text", func(e *Exec) {
+		{Name: "ends badly with an evil text", Do: func(e *Exec) {
 			status := agent.Status{Trouble: agent.TroubleStart, Detail: strings.Repeat(Evil, 100)}
 			e.frames(begun, agent.Frame{Kind: agent.KindEnd, Payload: status.Bytes()})
 		}},
@@ -105,9 +108,9 @@ func AgentAttacks() []Attack {
 		"a status that is none":       {begun, {Kind: agent.KindEnd, Payload: []byte("exit=\"nought\"\n")}},
 		"a kind that nobody knows":    {begun, {Kind: '?', Payload: []byte(Evil)}},
 	} {
-		attacks = append(attacks, Attack{name, func(e *Exec) { e.frames(frames...) }})
+		attacks = append(attacks, Attack{Name: name, Do: func(e *Exec) { e.frames(frames...) }})
 	}
-	return append(attacks, Attack{"half a frame", func(e *Exec) {
+	return append(attacks, Attack{Name: "half a frame", Do: func(e *Exec) {
 		whole := data(0, strings.Repeat("x", 1000)).Append(nil)
 		_ = begun.Write(e.Stdout)
 		_, _ = e.Stdout.Write(whole[:len(whole)/2])

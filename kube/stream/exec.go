@@ -150,13 +150,22 @@ func (r *Runner) connect(ctx context.Context, c Command) (httpstream.Connection,
 		func() (httpstream.Connection, error) { return r.dial(limited, c) },
 		func(late httpstream.Connection) { _ = late.Close() })
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("the server did not answer within %d s: %w", int(connectLimit.Seconds()), err)
+		err = &unansweredError{err}
 		if r.over == WebSocket {
 			err = &LostError{Err: err} // the command may have started
 		}
 	}
 	return conn, err
 }
+
+// unansweredError says that connecting has taken too long.
+type unansweredError struct{ err error }
+
+func (e *unansweredError) Error() string {
+	return fmt.Sprintf("the server did not answer within %d s", int(connectLimit.Seconds()))
+}
+
+func (e *unansweredError) Unwrap() error { return e.err }
 
 // refusal is the server's answer as an error of apierrors.
 func refusal(response *http.Response) error {

@@ -175,6 +175,7 @@ func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status
 	c := l.course
 	acked := c.taken
 	var first time.Time // when the first frame came
+	var noise noise
 	for {
 		frame, err := l.frames.Next()
 		if err != nil {
@@ -226,9 +227,41 @@ func (l *link) receive(ctx context.Context, alive chan<- struct{}) (agent.Status
 		default:
 			return agent.Status{}, &LostError{Err: agent.ErrCorrupt}
 		}
-		c.heard(c.taken != taken || c.begun != begun, c.follower.Clock.Now().Sub(first))
+		progress, now := c.taken != taken || c.begun != begun, c.follower.Clock.Now()
+		if err := noise.hear(progress, now); err != nil {
+			return agent.Status{}, err
+		}
+		c.heard(progress, now.Sub(first))
 	}
 }
+
+// An agent shows a sign of life a few times in Silence, however long a stage is
+// quiet. More frames than these, with nothing new in them, are no agent's: they
+// would keep the driver busy for as long as the job may run.
+const (
+	mostNoise      = 1000
+	noiseInASecond = 10
+)
+
+// noise counts frames that bring nothing new, since one that did.
+type noise struct {
+	frames int
+	since  time.Time
+}
+
+func (n *noise) hear(progress bool, now time.Time) error {
+	if progress || n.frames == 0 {
+		*n = noise{since: now}
+	}
+	n.frames++
+	if n.frames > mostNoise+noiseInASecond*int(now.Sub(n.since)/time.Second) {
+		return &LostError{Err: errNoise}
+	}
+	return nil
+}
+
+// errNoise ends a connection over which nothing comes, again and again.
+var errNoise = errors.New("the agent says the same again and again")
 
 // sign leaves a sign of life, unless one is there already.
 func sign(alive chan<- struct{}) {
