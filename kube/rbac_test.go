@@ -28,6 +28,9 @@ const (
 type rule struct {
 	Group, Resource string
 	Verbs           []string
+	// Everywhere is whether it is a right on all namespaces of a resource that
+	// belongs to one. The driver goes on without it.
+	Everywhere bool
 }
 
 // clusterScoped are the resources that belong to no namespace.
@@ -99,24 +102,31 @@ func TestEveryCallHasAMarker(t *testing.T) {
 	}
 }
 
-var marker = regexp.MustCompile(`(?m)^\s*// rbac: (\S+) (.+)$`)
+// marker is "rbac:" for a right that is needed where jobs are, and "rbac
+// everywhere:" for one in all namespaces.
+var marker = regexp.MustCompile(`(?m)^\s*// rbac( everywhere)?: (\S+) (.+)$`)
 
 // rules are those within the job's namespace, those about the whole cluster,
 // and those that only namespace_per_job needs.
 func rules(t *testing.T) (namespaced, cluster, namespaces []rule) {
 	t.Helper()
-	verbs := map[string][]string{}
+	type where struct{ everywhere, resource string }
+	verbs := map[where][]string{}
 	eachFile(t, func(_, text string) {
 		for _, match := range marker.FindAllStringSubmatch(text, -1) {
-			verbs[match[1]] = append(verbs[match[1]], strings.Fields(match[2])...)
+			at := where{match[1], match[2]}
+			verbs[at] = append(verbs[at], strings.Fields(match[3])...)
 		}
 	})
-	for resource, list := range verbs {
+	for at, list := range verbs {
+		resource := at.resource
 		slices.Sort(list)
 		// As RESOURCE, or RESOURCE.GROUP outside the core's.
 		name, group, _ := strings.Cut(resource, ".")
-		r := rule{group, name, slices.Compact(list)}
+		r := rule{group, name, slices.Compact(list), at.everywhere != ""}
 		switch {
+		case r.Everywhere:
+			cluster = append(cluster, r)
 		case resource == "namespaces":
 			namespaces = append(namespaces, r)
 		case slices.Contains(clusterScoped, resource):
@@ -190,6 +200,10 @@ roleRef:
   name: tenant-executor-jobs
 {{template "subjects"}}
 ---
+# Nodes belong to no namespace, and no two jobs share one, wherever they are: so
+# job Pods of all namespaces are listed, for what a job waits for and for "ps -A".
+# RBAC cannot say "their labels and nodes alone". Without "pods" here the driver
+# works, and speaks of its own namespace.
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
@@ -269,7 +283,7 @@ package kube
 func Rights() []Right {
 	return []Right{
 {{- range .Cluster}}{{$rule := .}}{{range .Verbs}}
-		{Verb: "{{.}}", {{with $rule.Group}}Group: "{{.}}", {{end}}Resource: "{{$rule.Resource}}", ClusterWide: true},{{end}}
+		{Verb: "{{.}}", {{with $rule.Group}}Group: "{{.}}", {{end}}Resource: "{{$rule.Resource}}", ClusterWide: true{{if $rule.Everywhere}}, Optional: true{{end}}},{{end}}
 {{- end}}
 {{- range .Namespaces}}{{$rule := .}}{{range .Verbs}}
 		{Verb: "{{.}}", Resource: "{{$rule.Resource}}", ClusterWide: true, PerJob: true},{{end}}

@@ -7,6 +7,7 @@ func Rights() []Right {
 	return []Right{
 		{Verb: "get", Resource: "nodes", ClusterWide: true},
 		{Verb: "list", Resource: "nodes", ClusterWide: true},
+		{Verb: "list", Resource: "pods", ClusterWide: true, Optional: true},
 		{Verb: "create", Resource: "namespaces", ClusterWide: true, PerJob: true},
 		{Verb: "delete", Resource: "namespaces", ClusterWide: true, PerJob: true},
 		{Verb: "get", Resource: "namespaces", ClusterWide: true, PerJob: true},

@@ -26,6 +26,12 @@ func (d *Driver) noteWaits(created *corev1.Pod, timing pods.Timing, err error) {
 	})
 }
 
+// noteEntrance notes how long the cluster had no room for the Pod, which is a wait
+// for a node.
+func (d *Driver) noteEntrance(e *entrance) {
+	d.course.Note(func(c *course.Course) { c.Waits.Node += course.SecondsOf(e.waited) })
+}
+
 // noteReach notes how long it took until a command ran in the Pod.
 func (d *Driver) noteReach(since time.Time) {
 	d.course.Note(func(c *course.Course) { c.Waits.Reach += course.SecondsOf(d.clock.Now().Sub(since)) })

@@ -2,7 +2,6 @@ package stages
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +18,9 @@ type Overview struct {
 	Jobs         []JobView         `json:"jobs"`
 	Placeholders []PlaceholderView `json:"placeholders"`
 	Nodes        []NodeView        `json:"nodes"`
+	// Narrow is whether only the namespaces of the jobs shown were looked at: the
+	// driver may not list the Pods of all. Nodes may carry more, then.
+	Narrow bool `json:"narrow"`
 }
 
 // JobPhase is how far a job's Pod is. The texts are stable: scripts read them.
@@ -76,7 +78,8 @@ type NodeView struct {
 	Reason string    `json:"reason,omitempty"`
 	Joined time.Time `json:"joined"`
 	// Carries is the job's Pod or the placeholder on the node, "" if it is free
-	// as far as the Pods that were looked at tell.
+	// as far as the Pods that were looked at tell. Of a Pod in a namespace that was
+	// not asked for it is what the Pod is and the namespace.
 	Carries string `json:"carries"`
 	CPU     string `json:"cpu"`
 	Memory  string `json:"memory"`
@@ -85,7 +88,7 @@ type NodeView struct {
 // Overview looks at the cluster. The stages that run are asked of the Pods
 // themselves; a Pod that does not answer soon is shown without.
 func (d *Driver) Overview(ctx context.Context) (Overview, error) {
-	chosen, all, err := d.jobPods(ctx)
+	chosen, err := d.jobPods(ctx)
 	if err != nil {
 		return Overview{}, err
 	}
@@ -97,42 +100,43 @@ func (d *Driver) Overview(ctx context.Context) (Overview, error) {
 	if err != nil {
 		return Overview{}, d.requestFailure(err)
 	}
-	o := Overview{Jobs: []JobView{}, Placeholders: []PlaceholderView{}, Nodes: []NodeView{}}
+	sight, err := d.sight(ctx, chosen, placeholders)
+	if err != nil {
+		return Overview{}, err
+	}
+	sight.nodes = nodes
+	o := Overview{Jobs: []JobView{}, Placeholders: []PlaceholderView{}, Nodes: []NodeView{}, Narrow: sight.narrow}
 	for i := range chosen {
-		o.Jobs = append(o.Jobs, d.jobView(&chosen[i], nodes, all))
+		if d.shows(&chosen[i]) {
+			o.Jobs = append(o.Jobs, d.jobView(&chosen[i], sight))
+		}
 	}
 	for i := range placeholders {
 		o.Placeholders = append(o.Placeholders, placeholderView(&placeholders[i]))
 	}
-	carried := slices.Concat(placeholders, all)
 	for i := range nodes {
-		o.Nodes = append(o.Nodes, nodeView(&nodes[i], carried))
+		o.Nodes = append(o.Nodes, sight.nodeView(&nodes[i]))
 	}
 	d.addStages(ctx, o.Jobs)
 	return o, nil
 }
 
-// jobPods are the Pods that the Target means, and all among which they wait for
-// nodes.
-func (d *Driver) jobPods(ctx context.Context) (chosen, all []corev1.Pod, err error) {
-	wanted := d.target
-	if wanted.Name != "" {
+// jobPods are the Pods where the Target says, of every runner; a job that it names
+// is the only one.
+func (d *Driver) jobPods(ctx context.Context) ([]corev1.Pod, error) {
+	if d.target.Name != "" {
 		found, err := d.targetPod(ctx)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		chosen = []corev1.Pod{*found}
+		return []corev1.Pod{*found}, nil
 	}
-	all, err = d.listIn(ctx, pod.SelectorAll())
-	if err != nil || chosen != nil {
-		return chosen, all, err
-	}
-	for _, p := range all {
-		if wanted.Runner == "" || p.Labels[pod.LabelRunner] == pod.LabelValue(wanted.Runner) {
-			chosen = append(chosen, p)
-		}
-	}
-	return chosen, all, nil
+	return d.listIn(ctx, pod.SelectorAll())
+}
+
+// shows says whether a job is one of the runner that the Target names.
+func (d *Driver) shows(p *corev1.Pod) bool {
+	return d.target.Name != "" || d.target.Runner == "" || p.Labels[pod.LabelRunner] == pod.LabelValue(d.target.Runner)
 }
 
 // placeholderPods are all placeholders. They belong to no runner.
@@ -143,7 +147,7 @@ func (d *Driver) placeholderPods(ctx context.Context) ([]corev1.Pod, error) {
 	return d.listIn(ctx, pod.PlaceholderSelector())
 }
 
-func (d *Driver) jobView(p *corev1.Pod, nodes []corev1.Node, all []corev1.Pod) JobView {
+func (d *Driver) jobView(p *corev1.Pod, s *sight) JobView {
 	told := pod.Tell(p.Annotations)
 	id, _ := strconv.ParseInt(p.Labels[pod.LabelJobID], 10, 64) // 0 where the label is not ours
 	v := JobView{
@@ -158,7 +162,7 @@ func (d *Driver) jobView(p *corev1.Pod, nodes []corev1.Node, all []corev1.Pod) J
 	v.Waits = state.Detail
 	switch v.Phase {
 	case JobWaiting:
-		v.Waits = d.whyNoNode(p, state, nodes, all)
+		v.Waits = d.whyNoNode(p, state, s)
 	case JobStarting:
 		if v.Waits == "" {
 			v.Waits = "images and containers"
@@ -176,21 +180,17 @@ func (d *Driver) jobView(p *corev1.Pod, nodes []corev1.Node, all []corev1.Pod) J
 	return v
 }
 
-// whyNoNode is why no node has taken a job's Pod, in a few words.
-func (d *Driver) whyNoNode(p *corev1.Pod, state pods.State, nodes []corev1.Node, all []corev1.Pod) string {
-	o := capacity.OutlookOf(nodes, all, p.UID)
-	g := d.narrator(p).gateway
-	switch g.Why(o, d.clusterNow().Sub(p.CreationTimestamp.Time)) {
-	case capacity.Full:
-		return "a node: all " + strconv.Itoa(o.Nodes) + " are busy" + place(o, 1)
-	case capacity.Joining:
-		return "a node that has joined to be ready" + place(o, 2)
-	case capacity.Unfit:
-		return "a node that fits: " + state.Detail
-	case capacity.Starved:
-		return "a node, and none boots; see pods_per_node in [tenant]"
+// whyNoNode is why no node has taken a job's Pod, in a few words; "" where nobody
+// has looked.
+func (d *Driver) whyNoNode(p *corev1.Pod, state pods.State, s *sight) string {
+	if s == nil {
+		return ""
 	}
-	return "a node, which boots" + place(o, 2)
+	w := d.nodeWait(p, state.Verdict, s.outlook(p), d.clusterNow().Sub(p.CreationTimestamp.Time))
+	if w.reason == capacity.Booting {
+		return "a node to boot: " + w.words() + w.place()
+	}
+	return "a node: " + w.words() + w.place()
 }
 
 func placeholderView(p *corev1.Pod) PlaceholderView {
@@ -198,25 +198,6 @@ func placeholderView(p *corev1.Pod) PlaceholderView {
 		Namespace: p.Namespace, Name: p.Name, Hold: p.Labels[pod.LabelHold], Node: p.Spec.NodeName,
 		Ready: pods.StateOf(p).Phase == pods.Running, Made: p.CreationTimestamp.Time, Expires: stampOf(p, pod.AnnotationExpires),
 	}
-}
-
-// nodeView is a node with what it carries of the Pods that have nodes of their
-// own.
-func nodeView(n *corev1.Node, carried []corev1.Pod) NodeView {
-	h := capacity.HealthOf(n)
-	v := NodeView{
-		Name: n.Name, Ready: h.Ready, Joined: h.Joined,
-		CPU: n.Status.Allocatable.Cpu().String(), Memory: n.Status.Allocatable.Memory().String(),
-	}
-	if !h.Ready {
-		v.Reason = h.Reason
-	}
-	for i := range carried {
-		if p := &carried[i]; p.Spec.NodeName == n.Name && stateOf(p).Phase != pods.Ended {
-			v.Carries = p.Name
-		}
-	}
-	return v
 }
 
 // stampOf is the time in an annotation, nil where there is none.
@@ -237,7 +218,7 @@ func (d *Driver) JobNames(ctx context.Context) ([]JobView, error) {
 	}
 	var all []JobView
 	for i := range list {
-		all = append(all, d.jobView(&list[i], nil, nil))
+		all = append(all, d.jobView(&list[i], nil))
 	}
 	return all, nil
 }

@@ -2,43 +2,57 @@ package stages
 
 import (
 	"context"
-	"fmt"
 	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	corev1 "k8s.io/api/core/v1"
 
+	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
 	"github.com/socialweb-computer/tenant-executor/kube/capacity"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
-// narrator tells the reader of the job log what prepare waits for: each change
-// once, and a line a minute while nothing changes.
+// narrator tells the reader of the job log what prepare waits for.
 type narrator struct {
 	driver *Driver
-	// self is the Pod that waits.
-	self    types.UID
-	gateway capacity.Gateway
+	news   news
+	// made is the Pod that waits.
+	made *corev1.Pod
+	// giveUp ends a wait that is in vain, with the failure.
+	giveUp context.CancelCauseFunc
 	// record keeps what was seen of the wait for a node.
 	record capacity.WaitRecord
-	// warnings are what the cluster says of the Pod.
+	// warnings are what the cluster says of the Pod, asked for at warnedAt.
 	warnings *podWarnings
+	warnedAt time.Time
 	// logs shows what containers say that run while others still start.
 	logs *containerLogs
 	// node is where the Pod is, as far as it was seen.
-	node   atomic.Pointer[string]
-	said   string
-	warned bool
-	blind  bool
+	node atomic.Pointer[string]
+	// wait is why the Pod waited for a node when it was looked at last, for one
+	// reason since a time; nil before.
+	wait     *nodeWait
+	since    time.Time
+	suspects bool
+	blind    bool
+}
+
+func (d *Driver) narrator(created *corev1.Pod) *narrator {
+	return &narrator{
+		driver: d, news: news{log: d.log, clock: d.clock}, made: created,
+		warnings: d.podWarnings(pods.RefTo(created)),
+	}
 }
 
 // patience is how long a container's start may take before it is worth a line.
-// Warm starts stay silent.
+// Warm starts stay silent. So does a scheduler that has something to do.
 const patience = 20 * time.Second
+
+// settling is how long the scheduler's words may be older than the nodes that it
+// speaks of.
+const settling = 5 * time.Second
 
 // lookLimit is how long counting the nodes may hold up the wait.
 const lookLimit = 5 * time.Second
@@ -52,13 +66,14 @@ func (n *narrator) Waiting(ctx context.Context, state pods.State, inPhase time.D
 		n.waitForNode(ctx, state, inPhase)
 	case pods.Starting:
 		if state.Detail != "" {
-			n.say(inPhase, "Starting on node %s: %s", state.Node, state.Detail)
+			n.news.say(inPhase, "Starting on node %s: %s", state.Node, state.Detail)
 		} else if inPhase >= patience {
-			n.say(inPhase, "Starting on node %s: pulling images and starting containers", state.Node)
+			n.news.say(inPhase, "Starting on node %s: pulling images and starting containers", state.Node)
 		}
-		if inPhase >= patience {
+		if now := n.driver.clock.Now(); inPhase >= patience && now.Sub(n.warnedAt) >= remindEvery {
 			// A start that takes long may have a reason that only these tell:
 			// a volume that cannot be mounted, a sandbox that does not start.
+			n.warnedAt = now
 			n.warnings.tell(ctx, nil)
 		}
 	}
@@ -78,115 +93,79 @@ func (n *narrator) Started(container string) { n.logs.begin(container) }
 // Blind implements pods.Observer.
 func (n *narrator) Blind(err error) {
 	if !n.blind {
-		n.driver.log.Warn("The tenant cluster does not answer, asking again: %v", err)
+		n.driver.log.Warn("The tenant cluster does not answer; trying again: %v", err)
 	}
 	n.blind = true
 }
 
-// say writes a line unless the same was said; then it only adds how long it
-// has lasted.
-func (n *narrator) say(inPhase time.Duration, format string, args ...any) {
-	line := fmt.Sprintf(format, args...)
-	if line == n.said {
-		if inPhase < patience {
-			return
-		}
-		n.driver.log.Info("%s (for %s)", line, joblog.Duration(inPhase))
-		return
-	}
-	n.said = line
-	n.driver.log.Info("%s", line)
-}
-
 // waitForNode says why no node has taken the Pod yet.
 func (n *narrator) waitForNode(ctx context.Context, state pods.State, waited time.Duration) {
+	d := n.driver
 	limited, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
 	o, err := n.outlook(limited)
 	if err != nil {
-		n.say(waited, "Waiting for a node: %s", state.Detail)
+		n.news.say(waited, "Waiting for a node%s", because(state.Detail))
 		return
 	}
-	n.record.See(o, n.gateway, waited)
+	n.record.See(o, d.gateway(), waited)
 	if o.Place == 0 {
 		return // a node has taken the Pod by now
 	}
-	g := n.gateway
-	switch g.Why(o, waited) {
-	case capacity.Full:
-		n.say(waited, "Waiting for a node: %d of at most %d are there, all busy%s", o.Nodes, g.Ceiling, place(o, 1))
-	case capacity.Joining:
-		n.say(waited, "Waiting for a node: %d of at most %d are there, %d not ready yet%s%s", o.Nodes, g.Ceiling, o.Nodes-o.Ready, place(o, 2), n.overdue(waited))
-	case capacity.Unfit:
-		n.say(waited, "Waiting for a node: the Pod fits on none that is free (%s)", state.Detail)
-	case capacity.Starved:
-		n.starved(o, waited)
+	w := d.nodeWait(n.made, state.Verdict, o, waited)
+	if n.wait == nil || n.wait.reason != w.reason {
+		n.since = d.clock.Now()
+	}
+	n.wait = &w
+	lasted := d.clock.Now().Sub(n.since)
+	switch {
+	case w.reason == capacity.Due && lasted < patience:
+	case w.reason == capacity.Unfit && len(w.beyond) == 0 && lasted < settling:
+	case w.reason == capacity.Booting:
+		n.news.say(waited, "Waiting for a node to boot: %s%s%s", w.words(), w.place(), w.boots(waited))
 	default:
-		n.say(waited, "Waiting for a node: %s, one boots%s%s", there(o, g), place(o, 2), n.boots(waited))
+		n.news.say(waited, "Waiting for a node: %s%s%s", w.words(), w.place(), w.boots(waited))
 	}
+	n.warn(w)
+	n.leave(w)
 }
 
-// outlook looks at the job Pods of all namespaces where jobs may be in others,
-// and the driver may look there.
+// outlook is how the cluster stands for the Pod.
 func (n *narrator) outlook(ctx context.Context) (capacity.Outlook, error) {
-	d := n.driver
-	if d.reach().more {
-		o, err := d.nodes.Outlook(ctx, metav1.NamespaceAll, pod.SelectorAll(), n.self)
-		if !apierrors.IsForbidden(err) {
-			return o, err
-		}
-	}
-	return d.nodes.Outlook(ctx, d.settings.Kubernetes.Namespace, pod.SelectorAll(), n.self)
+	return n.driver.nodes.Outlook(ctx, n.made.Namespace, pod.SelectorAll(), n.made.UID)
 }
 
-// there is which nodes there are while one boots.
-func there(o capacity.Outlook, g capacity.Gateway) string {
-	if o.Nodes == 0 {
-		return "the cluster has none"
-	}
-	return fmt.Sprintf("%d of at most %d are there, all busy", o.Nodes, g.Ceiling)
-}
-
-// place is the Pod's place in a queue that is worth speaking of.
-func place(o capacity.Outlook, worth int) string {
-	if o.Queue < worth {
-		return ""
-	}
-	return fmt.Sprintf("; place %d of %d in the queue", o.Place, o.Queue)
-}
-
-// starved names the setting that keeps a node from being booted.
-func (n *narrator) starved(o capacity.Outlook, waited time.Duration) {
-	n.say(waited, "Waiting for a node: %d of at most %d are there for %d job Pods, and none boots", o.Nodes, n.gateway.Ceiling, o.Unfinished)
-	if n.warned {
+// warn tells the operator once what there is to look at.
+func (n *narrator) warn(w nodeWait) {
+	if n.suspects {
 		return
 	}
-	n.warned = true
-	n.driver.log.Warn("It seems that the gateway counts several Pods for one node, while job Pods do not share nodes. " +
-		"The operator has to set SOCIALWEB_CLUSTERPROVIDER_SCALE_PODS_PER_NODE to 1; until then this job waits for another one to end.")
+	switch w.reason {
+	case capacity.Starved:
+		n.driver.log.Warn("The gateway counts %d Pods for one node ([tenant] pods_per_node), while job Pods do not share nodes. "+
+			"The operator has to set SOCIALWEB_CLUSTERPROVIDER_SCALE_PODS_PER_NODE to 1; until then this job waits for another one to end.", w.gateway.PodsPerNode)
+	case capacity.Stalled:
+		n.driver.log.Warn("No node has come for %s. The gateway may %s: the operator has to look at it.", joblog.Duration(w.quiet), w.suspects())
+	default:
+		return
+	}
+	n.suspects = true
 }
 
-// boots says how long nodes take to boot, as far as that is known.
-func (n *narrator) boots(waited time.Duration) string {
-	if late := n.overdue(waited); late != "" {
-		return late
+// leave ends a wait that is in vain: a node was booted while the Pod waited, and
+// is too small as all others are. The next ones will be like it, unless settings
+// know better.
+func (n *narrator) leave(w nodeWait) {
+	d := n.driver
+	if len(w.beyond) == 0 || !w.outlook.Newest.After(n.made.CreationTimestamp.Time) || w.outlook.Ready < w.outlook.Nodes {
+		return
 	}
-	usual, slowest := joblog.Duration(n.gateway.Usual()), joblog.Duration(n.gateway.Slowest())
-	switch {
-	case n.gateway.Slowest() == 0:
-		return ""
-	case usual == slowest:
-		return fmt.Sprintf("; boots took %s of late", usual)
+	size := configuredSize(d.settings.Tenant)
+	for _, e := range w.beyond {
+		if _, known := size[e.Resource]; known {
+			return
+		}
 	}
-	return fmt.Sprintf("; boots took %s of late, %s at most", usual, slowest)
-}
-
-// overdue says that a boot takes longer than others did; a little more is nothing
-// to speak of.
-func (n *narrator) overdue(waited time.Duration) string {
-	slowest := n.gateway.Slowest()
-	if slowest == 0 || waited <= slowest*5/4 {
-		return ""
-	}
-	return fmt.Sprintf("; this takes longer than any boot of late (%s at most)", joblog.Duration(slowest))
+	d.history.AddSize(d.clock.Now(), w.outlook.Largest)
+	n.giveUp(failure.New(failure.Oversized, "the job's containers ask for %s", excess(w.beyond)))
 }

@@ -2,8 +2,6 @@ package stages
 
 import (
 	"encoding/json"
-	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -92,14 +90,11 @@ func (d *Driver) checkSize(spec *corev1.PodSpec) error {
 	for name, q := range configuredSize(d.settings.Tenant) {
 		size[name] = q
 	}
-	var all []string
-	for _, e := range capacity.Beyond(capacity.Requests(spec), size) {
-		all = append(all, fmt.Sprintf("%s of %s, and the largest node has %s", e.Asked.String(), e.Resource, e.Has.String()))
-	}
-	if len(all) == 0 {
+	beyond := capacity.Beyond(capacity.Requests(spec), size)
+	if len(beyond) == 0 {
 		return nil
 	}
-	return failure.New(failure.Oversized, "the job's containers ask for %s", strings.Join(all, "; "))
+	return failure.New(failure.Oversized, "the job's containers ask for %s", excess(beyond))
 }
 
 // configuredSize is what the settings say of the nodes.

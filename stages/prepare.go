@@ -14,7 +14,6 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
-	"github.com/socialweb-computer/tenant-executor/kube/capacity"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
@@ -98,12 +97,13 @@ func (d *Driver) plan(host Host) (pod.Plan, error) {
 }
 
 // start waits until the Pod runs and can be reached, and readies it.
-func (d *Driver) start(parent context.Context, created *corev1.Pod, c crew, pull func(container string) time.Duration) error {
+func (d *Driver) start(parent context.Context, created *corev1.Pod, e *entrance, c crew, pull func(container string) time.Duration) error {
 	n := d.narrator(created)
 	ctx, cancel := d.withNode(parent, pods.RefTo(created), n.nodeName)
 	defer cancel(errNodeWatched)
+	n.giveUp = cancel
 	n.logs = d.startLogs(ctx, pods.RefTo(created))
-	err := d.startWatched(ctx, created, c, pull, n)
+	err := d.startWatched(ctx, created, e, c, pull, n)
 	d.endLogs(parent, n.logs)
 	var lost *failure.Failure
 	if errors.As(context.Cause(ctx), &lost) {
@@ -132,11 +132,16 @@ func (d *Driver) endLogs(ctx context.Context, logs *containerLogs) {
 	logs.end(ctx)
 }
 
-func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, c crew, pull func(container string) time.Duration, n *narrator) error {
-	budgets := pods.Budgets{Node: d.settings.Wait.Node.Value(), Start: d.settings.Wait.Start.Value(), Pull: pull}
+func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, e *entrance, c crew, pull func(container string) time.Duration, n *narrator) error {
+	budgets := pods.Budgets{Node: e.rest(), Start: d.settings.Wait.Start.Value(), Pull: pull}
 	running, timing, err := d.pods.Await(ctx, created, budgets, d.clock, n, pods.Roles{Needed: stageContainers(), Made: c.made})
 	d.noteWaits(created, timing, err)
 	if err != nil {
+		var late *pods.PhaseTimeoutError
+		if errors.As(err, &late) && late.State.Phase == pods.Unscheduled {
+			late.After += e.waited
+			return d.noNode(n.wait, late)
+		}
 		return d.awaitFailure(ctx, created, c, err)
 	}
 	n.node.Store(&running.Spec.NodeName)
@@ -154,23 +159,14 @@ func (d *Driver) startWatched(ctx context.Context, created *corev1.Pod, c crew, 
 	if err := d.tellUser(ctx, pods.RefTo(running)); err != nil {
 		return err
 	}
-	d.log.Info("Pod %s runs on node %s (waited %s for the node, %s for the start, %s until it was reached)",
-		running.Name, running.Spec.NodeName,
-		joblog.Duration(timing.Node), joblog.Duration(timing.Start), joblog.Duration(d.clock.Now().Sub(from)))
+	d.log.Info("Pod %s runs on node %s (node %s, start %s, exec %s)", running.Name, running.Spec.NodeName,
+		joblog.Short(e.waited+timing.Node), joblog.Short(timing.Start), joblog.Short(d.clock.Now().Sub(from)))
 	if err := d.countServices(ctx, running); err != nil {
 		return err
 	}
 	// Last, since the end of the placeholder is work for the job's node.
 	d.releaseWarm(ctx)
 	return nil
-}
-
-func (d *Driver) narrator(created *corev1.Pod) *narrator {
-	return &narrator{driver: d, self: created.UID, warnings: d.podWarnings(pods.RefTo(created)), gateway: capacity.Gateway{
-		Ceiling:     d.settings.Tenant.Ceiling,
-		PodsPerNode: d.settings.Tenant.PodsPerNode,
-		Boots:       d.history.Boots(),
-	}}
 }
 
 // abandon deletes the Pods of an interrupted prepare.

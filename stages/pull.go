@@ -43,7 +43,7 @@ func (d *Driver) nextPull(plan *pod.Plan, pulls pod.Pulls, err error) bool {
 		}
 	}
 	plan.PullsFailed = failures
-	d.log.Warn("Container %s: image %s could not be pulled with pull policy %s (%s). The Pod is made anew with %s.",
+	d.log.Warn("Container %s: image %s could not be pulled with pull policy %s (%s). Recreating the Pod with %s.",
 		p.Container, p.Image, policyName(pulls[p.Container][tried]), p.Words(), policyName(next))
 	return true
 }

@@ -34,7 +34,8 @@ func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
 		if err != nil {
 			return err
 		}
-		created, err := d.create(ctx, objects)
+		e := d.entrance(objects.Pod.Namespace)
+		created, err := d.create(ctx, objects, e)
 		if taken < maxTaken && nameTaken(err) {
 			taken++
 			continue
@@ -43,7 +44,7 @@ func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
 			return err
 		}
 		noted := note.write(pods.RefTo(created), false)
-		err = d.start(ctx, created, containersOf(objects), d.pullBudget(plan, objects.Pulls))
+		err = d.start(ctx, created, e, containersOf(objects), d.pullBudget(plan, objects.Pulls))
 		if err == nil && noted == nil {
 			noted = note.write(pods.RefTo(created), true)
 		}
@@ -59,7 +60,7 @@ func (d *Driver) makePod(ctx context.Context, plan pod.Plan) error {
 				return err
 			}
 			lost++
-			d.log.Info("%s. Nothing has run yet, so the Pod is made anew.", strings.TrimSuffix(f.Error(), "."))
+			d.log.Info("%s. Nothing has run yet; recreating the Pod.", strings.TrimSuffix(f.Error(), "."))
 		}
 		d.noteRemake()
 		if err := d.replace(ctx, pods.RefTo(created)); err != nil {

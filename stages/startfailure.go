@@ -14,15 +14,25 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/executor/job"
 	"github.com/socialweb-computer/tenant-executor/executor/joblog"
+	"github.com/socialweb-computer/tenant-executor/executor/pod"
+	"github.com/socialweb-computer/tenant-executor/kube/admission"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/events"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 )
 
 // createFailure says why the cluster did not take the Pod.
-func (d *Driver) createFailure(err error) error {
+func (d *Driver) createFailure(err error, plan pod.Objects) error {
+	if f := d.refused(err, plan.Pod.Namespace); f != nil {
+		return f
+	}
 	var status apierrors.APIStatus
+	containers, limited := admission.OutOfRange(err, &plan.Pod.Spec)
 	switch {
+	case limited && len(containers) > 0:
+		return failure.Wrap(failure.PodRefused, err, "a LimitRange of namespace %s refuses the job's Pod for container %s", plan.Pod.Namespace, strings.Join(containers, ", "))
+	case limited:
+		return failure.Wrap(failure.PodRefused, err, "a LimitRange of namespace %s refuses the job's Pod", plan.Pod.Namespace)
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), cluster.TooLarge(err):
 		return failure.Wrap(failure.PodRefused, err, "the job's Pod")
 	case apierrors.IsNotFound(err) && d.choseNamespace():
@@ -82,15 +92,24 @@ func (d *Driver) awaitFailure(ctx context.Context, created *corev1.Pod, c crew, 
 	return d.requestFailure(err)
 }
 
+// noNode is the failure of a Pod that waited for a node for too long; wait is what was
+// seen last, nil where nothing was.
+func (d *Driver) noNode(wait *nodeWait, timeout *pods.PhaseTimeoutError) error {
+	detail := timeout.State.Detail
+	switch {
+	case pods.Lacking(detail):
+		return failure.New(failure.ClusterLacks, "the job's Pod: %s", inVain(timeout))
+	case wait != nil:
+		return wait.failure(timeout.After)
+	}
+	return failure.New(failure.NoNode, "no node for the job after %s%s", joblog.Duration(timeout.After), because(detail))
+}
+
 // timeoutFailure is that of a Pod which waited for too long. What would be in
 // vain the next time as well is no failure of the cluster.
 func (d *Driver) timeoutFailure(ctx context.Context, created *corev1.Pod, timeout *pods.PhaseTimeoutError) error {
 	state := &timeout.State
 	switch {
-	case state.Phase == pods.Unscheduled && pods.Lacking(state.Detail):
-		return failure.New(failure.ClusterLacks, "the job's Pod: %s", inVain(timeout))
-	case state.Phase == pods.Unscheduled:
-		return failure.New(failure.NoNode, "no node for the job: %s", inVain(timeout))
 	case state.Detail == "":
 		state.Detail = d.lastTrouble(ctx, created)
 	}

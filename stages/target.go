@@ -83,7 +83,7 @@ func (d *Driver) listIn(ctx context.Context, selector string) ([]corev1.Pod, err
 	found, err := listAcross(where, list)
 	switch {
 	case err != nil && d.target.All && apierrors.IsForbidden(err):
-		return nil, failure.Wrap(failure.Access, err, "--all-namespaces needs the right to list Pods in every namespace, which the role in examples/rbac.yaml does not give")
+		return nil, failure.Wrap(failure.Access, err, "--all-namespaces needs the right to list Pods in every namespace; apply examples/rbac.yaml again")
 	case err != nil:
 		return nil, d.requestFailure(err)
 	}

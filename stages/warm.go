@@ -53,7 +53,7 @@ func (d *Driver) takeWarm(ctx context.Context) {
 	node, err := d.pool.Take(ctx)
 	d.noteTaken(node)
 	if err != nil {
-		d.log.Warn("A node that was held for a job could not be taken: %v", err)
+		d.log.Warn("A held node could not be taken for this job: %v", err)
 	}
 }
 

@@ -109,8 +109,9 @@ func TestDoctorProbeMeets(t *testing.T) {
 		}, "probe-pod", "manifest unknown", "skipped"},
 		"no node": {func(h *harness) {
 			h.settings["wait.node"] = "1s"
-			h.server.OnCreate(faultserver.Unscheduled("0/0 nodes are available"))
-		}, "probe-pod", "0/0 nodes are available", "skipped"},
+			h.server.RemoveNode(node)
+			h.server.OnCreate(faultserver.Unscheduled("no nodes available to schedule pods"))
+		}, "probe-pod", "no node for the job after 1 s: the cluster has none", "skipped"},
 		"a node that commands do not reach": {func(h *harness) {
 			h.settings["wait.reach"] = "1s"
 			h.server.Fail(-1, "create", "pods/exec", faultserver.Answer(http.StatusBadGateway, "error dialing backend"))

@@ -47,7 +47,7 @@ func TestStagesFindTheCluster(t *testing.T) {
 
 const (
 	refused     = `ERROR: the job's Pod: creating Pod ci/POD: pods "x" is forbidden: exceeded quota`
-	quotaRemedy = "A ResourceQuota of the namespace, which the message names, leaves no room. Ask for less, or have the operator raise the quota."
+	quotaRemedy = "The message is the cluster's own; a setting of the [kubernetes] section causes it."
 )
 
 // refusePods has prepare end as soon as it has reached the cluster.

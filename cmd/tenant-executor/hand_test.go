@@ -82,23 +82,30 @@ func TestPs(t *testing.T) {
 	stage.stdout.waitFor(t, "step 1\n")
 	h.waitingJob("job-8-x", "8")
 	h.lingering()
+	h.server.SetNode("n2", true)
+	h.server.AddPod(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "job-9-x", Namespace: "team-b", Labels: map[string]string{domain + "component": "job"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "build"}}},
+	}, faultserver.Scheduled("n2"), faultserver.Running())
 	h.expectTable(h.stage("ps", "--config", ceiling), lines(
 		"JOB  PROJECT  NAME  PHASE  NODE  AGE  STAGE  WAITS FOR",
 		"4711  group/demo  unit  running  n1  Ns  build_script (Ns)  -",
-		"8  a/b  deploy  waiting  -  Ns  -  a node: all 1 are busy; place 1 of 1 in the queue",
+		"8  a/b  deploy  waiting  -  Ns  -  a node: all 2 nodes are busy (maximum 1); place 1 of 1 in the queue",
 		"",
 		"PLACEHOLDER  HOLD  NODE  AGE  ENDS IN",
 		"placeholder-hold-x  linger  n1  Ns  DAYS",
 		"",
 		"NODE  STATE  AGE  CARRIES",
 		"n1  ready  -  POD",
+		"n2  ready  -  a job of namespace team-b",
 	))
 	h.expectTable(h.stage("ps", "8", "-A", "--config", ceiling), lines(
 		"NAMESPACE  JOB  PROJECT  NAME  PHASE  NODE  AGE  STAGE  WAITS FOR",
-		"ci  8  a/b  deploy  waiting  -  Ns  -  a node: all 1 are busy; place 1 of 1 in the queue",
+		"ci  8  a/b  deploy  waiting  -  Ns  -  a node: all 2 nodes are busy (maximum 1); place 1 of 1 in the queue",
 		"",
 		"NODE  STATE  AGE  CARRIES",
-		"n1  ready  -  POD",
+		"n1  ready  -  ci/POD",
+		"n2  ready  -  team-b/job-9-x",
 	))
 	var all struct {
 		Jobs []struct {
@@ -112,7 +119,7 @@ func TestPs(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.stdout), &all); err != nil || got.code != 0 {
 		t.Fatalf("%v %+v", err, got)
 	}
-	if len(all.Jobs) != 1 || all.Jobs[0].ID != 4711 || all.Jobs[0].Stage == nil || all.Jobs[0].Stage.Container != "build" || len(all.Placeholders) != 1 || len(all.Nodes) != 1 {
+	if len(all.Jobs) != 1 || all.Jobs[0].ID != 4711 || all.Jobs[0].Stage == nil || all.Jobs[0].Stage.Container != "build" || len(all.Placeholders) != 1 || len(all.Nodes) != 2 {
 		t.Errorf("%+v", all)
 	}
 	h.write("gate", "")

@@ -353,7 +353,8 @@ func (h *harness) plain(text string) string {
 	text = strings.ReplaceAll(text, strings.TrimPrefix(h.server.URL(), "https://"), "SERVER")
 	text = strings.ReplaceAll(text, h.folder, "FOLDER")
 	text = regexp.MustCompile(`job-4711-[0-9a-f]{8}-[0-9a-f]{6}`).ReplaceAllString(text, "POD")
-	text = regexp.MustCompile(`(waited|for the node,|for the start,|ready for|for) \d+ s\b`).ReplaceAllString(text, "$1 N s")
+	text = regexp.MustCompile(`(ready for|for) \d+ s\b`).ReplaceAllString(text, "$1 N s")
+	text = regexp.MustCompile(`\b(node|start|exec) (\d+m)?\d+s\b`).ReplaceAllString(text, "$1 N")
 	return regexp.MustCompile(`127\.0\.0\.1:\d+->`).ReplaceAllString(text, "LOCAL->")
 }
 

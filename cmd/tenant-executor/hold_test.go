@@ -59,7 +59,7 @@ func TestFailedJobIsKept(t *testing.T) {
 		"ci  4711  group/demo  unit  held  n1  Ns  -  its end in 14mNs",
 		"",
 		"NODE  STATE  AGE  CARRIES",
-		"n1  ready  -  POD",
+		"n1  ready  -  ci/POD",
 	))
 	// Nobody takes it away before its time, although its runner is gone.
 	h.server.Apply(faultserver.Change(func(p *corev1.Pod) {

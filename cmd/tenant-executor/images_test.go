@@ -62,7 +62,7 @@ func TestNextPullPolicy(t *testing.T) {
 				image = "helper:v19.4.0"
 			}
 			h.expectLines(got.stdout, []string{using, "Starting on node n1: pulling",
-				fmt.Sprintf("WARNING: Container %s: image %s could not be pulled with pull policy %s (%s: %s). The Pod is made anew with if-not-present.",
+				fmt.Sprintf("WARNING: Container %s: image %s could not be pulled with pull policy %s (%s: %s). Recreating the Pod with if-not-present.",
 					test.container, image, first, test.reason, test.message),
 				strings.Replace(ready, "Pod POD", "Pod POD-2", 1)})
 			if pods := h.server.Pods(); len(pods) != 1 || !strings.HasSuffix(pods[0].Name, "-2") {

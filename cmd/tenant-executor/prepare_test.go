@@ -14,7 +14,7 @@ import (
 
 const using = "Using tenant cluster SERVER, namespace ci, image debian:12"
 
-const ready = "Pod POD runs on node n1 (waited N s for the node, N s for the start, N s until it was reached)"
+const ready = "Pod POD runs on node n1 (node N, start N, exec N)"
 
 func TestPrepareMakesOnePod(t *testing.T) {
 	t.Parallel()
@@ -101,9 +101,25 @@ func TestPrepareFailures(t *testing.T) {
 			h.server.RemoveNode(node)
 			h.server.OnCreate(faultserver.Unscheduled(noNode))
 		}, systemCode, 1, []string{using,
-			"Waiting for a node: the cluster has none, one boots",
-			"ERROR: no node for the job: the Pod was still waiting for a node after 1 s: Unschedulable: " + noNode,
-			"The tenant cluster did not boot a node, or all its nodes are busy. The operator can raise wait.node."}},
+			"Waiting for a node to boot: the cluster has none",
+			"ERROR: no node for the job after 1 s: the cluster has none",
+			"The operator has to look at the gateway and its nodes: it may be paused, find no machine to rent, or count several Pods for one node. Where nodes only take longer to boot, raise wait.node."}},
+		{"nodes that do not match", func(h *harness, _ *programs) {
+			h.settings["wait.node"] = "1s"
+			h.server.OnCreate(faultserver.Unscheduled("0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector. preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."))
+		}, buildCode, 1, []string{using,
+			"ERROR: no node for the job after 1 s: the only node does not fit: 1 node(s) didn't match Pod's node affinity/selector",
+			"The message is the scheduler's. Correct the job's node selector, tolerations or requests, or have the operator give the cluster nodes that fit."}},
+		{"a scheduling gate", func(h *harness, _ *programs) {
+			h.settings["wait.node"] = "1s"
+			h.server.OnCreate(faultserver.Change(func(p *corev1.Pod) {
+				p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/admission"}}
+				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated", Message: "Scheduling is blocked due to non-empty scheduling gates"}}
+			}))
+		}, systemCode, 1, []string{using,
+			"Waiting for a node: scheduling gate kueue.x-k8s.io/admission is not lifted yet",
+			"ERROR: no node for the job after 1 s: scheduling gate kueue.x-k8s.io/admission is not lifted yet",
+			"The operator has to look at what lifts the scheduling gate that the message names, such as a queue of jobs in the cluster, or raise wait.node."}},
 		{"no start", func(h *harness, _ *programs) {
 			h.settings["wait.start"] = "1s"
 			h.server.OnCreate(scheduled, faultserver.Waiting("build", "ErrImagePull", "dial tcp: i/o timeout"))
@@ -121,17 +137,17 @@ func TestPrepareFailures(t *testing.T) {
 		{"evicted", func(h *harness, _ *programs) {
 			h.server.OnCreate(scheduled, faultserver.Evicted("The node was low on resource: memory."))
 		}, systemCode, 1, []string{using,
-			"the job's Pod: the Pod ended before it ran: Evicted: The node was low on resource: memory. Nothing has run yet, so the Pod is made anew.",
-			"the job's Pod: the Pod ended before it ran: Evicted: The node was low on resource: memory. Nothing has run yet, so the Pod is made anew.",
-			"the job's Pod: the Pod ended before it ran: Evicted: The node was low on resource: memory. Nothing has run yet, so the Pod is made anew.",
+			"the job's Pod: the Pod ended before it ran: Evicted: The node was low on resource: memory. Nothing has run yet; recreating the Pod.",
+			"the job's Pod: the Pod ended before it ran: Evicted: The node was low on resource: memory. Nothing has run yet; recreating the Pod.",
+			"the job's Pod: the Pod ended before it ran: Evicted: The node was low on resource: memory. Nothing has run yet; recreating the Pod.",
 			"ERROR: the job's Pod: the Pod ended before it ran: Evicted: The node was low on resource: memory.",
 			nodeShort}},
 		{"deleted by somebody", func(h *harness, _ *programs) {
 			h.server.OnCreate(scheduled, faultserver.Removed())
 		}, systemCode, 0, []string{using,
-			"the job's Pod: Pod ci/POD was deleted. Nothing has run yet, so the Pod is made anew.",
-			"the job's Pod: Pod ci/POD-2 was deleted. Nothing has run yet, so the Pod is made anew.",
-			"the job's Pod: Pod ci/POD-3 was deleted. Nothing has run yet, so the Pod is made anew.",
+			"the job's Pod: Pod ci/POD was deleted. Nothing has run yet; recreating the Pod.",
+			"the job's Pod: Pod ci/POD-2 was deleted. Nothing has run yet; recreating the Pod.",
+			"the job's Pod: Pod ci/POD-3 was deleted. Nothing has run yet; recreating the Pod.",
 			"ERROR: the job's Pod: Pod ci/POD-4 was deleted",
 			"Retry the job. If it happens again, the operator has to find who removes the Pods."}},
 		{"helper without gitlab-runner", func(_ *harness, p *programs) { p.path = os.Getenv("PATH") }, buildCode, 1, []string{using,
@@ -143,10 +159,38 @@ func TestPrepareFailures(t *testing.T) {
 			`ERROR: the tenant cluster at https://SERVER: creating Pod ci/POD: pods is forbidden: User "driver" cannot create resource "pods" in API group "" in the namespace "ci"`,
 			"The operator has to check the certificate files and the role in examples/rbac.yaml."}},
 		{"over quota", func(h *harness, _ *programs) {
+			h.settings["wait.node"] = "1s"
 			h.server.Fail(-1, "create", "pods", status(http.StatusForbidden, metav1.StatusReasonForbidden, `pods "x" is forbidden: exceeded quota: team, requested: pods=1, used: pods=10, limited: pods=10`))
+		}, systemCode, 0, []string{using,
+			"Waiting for quota team of namespace ci: 10 of 10 pods used",
+			"ERROR: no room for the job in namespace ci after 1 s: quota team: 10 of 10 pods used",
+			"Retry the job when others in the namespace have ended. The operator can raise the quota or wait.node, or lower the runner's concurrent."}},
+		{"over quota for a moment", func(h *harness, _ *programs) {
+			h.server.Fail(1, "create", "pods", status(http.StatusForbidden, metav1.StatusReasonForbidden, `pods "x" is forbidden: exceeded quota: team, requested: limits.memory=2Gi,pods=1, used: limits.memory=3Gi,pods=10, limited: limits.memory=4Gi,pods=10`))
+		}, 0, 1, []string{using,
+			"Waiting for quota team of namespace ci: 3Gi of 4Gi limits.memory used, 2Gi needed; 10 of 10 pods used",
+			ready}},
+		{"beyond a quota", func(h *harness, _ *programs) {
+			h.server.Fail(-1, "create", "pods", status(http.StatusForbidden, metav1.StatusReasonForbidden, `pods "x" is forbidden: exceeded quota: team, requested: limits.memory=8Gi,pods=1, used: limits.memory=0,pods=10, limited: limits.memory=4Gi,pods=10`))
 		}, buildCode, 0, []string{using,
-			`ERROR: the job's Pod: creating Pod ci/POD: pods "x" is forbidden: exceeded quota: team, requested: pods=1, used: pods=10, limited: pods=10`,
-			quotaRemedy}},
+			"ERROR: the job never fits into namespace ci: 8Gi limits.memory are asked for, and quota team has 4Gi",
+			"Ask for less, or have the operator raise the quota that the message names."}},
+		{"a webhook that is down for a moment", func(h *harness, _ *programs) {
+			h.server.Fail(1, "create", "pods", status(http.StatusInternalServerError, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "pods.policy.example.com": failed to call webhook: Post "https://hooks.default.svc:443/pods": connection refused`))
+		}, 0, 1, []string{using,
+			`Waiting for admission webhook pods.policy.example.com of the cluster: failed to call webhook: Post "https://hooks.default.svc:443/pods": connection refused`,
+			ready}},
+		{"out of a limit range", func(h *harness, _ *programs) {
+			h.settings["kubernetes.memory_limit"] = "2Gi"
+			h.server.Fail(-1, "create", "pods", status(http.StatusForbidden, metav1.StatusReasonForbidden, `pods "x" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi`))
+		}, buildCode, 0, []string{using,
+			`ERROR: a LimitRange of namespace ci refuses the job's Pod for container build: creating Pod ci/POD: pods "x" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi`,
+			"A LimitRange of the namespace bounds what a container or a Pod may ask for (kubectl describe limitrange). Ask for what it allows, by the KUBERNETES_* variables where the operator allows them, or have the operator change the requests and limits in [kubernetes] or the LimitRange."}},
+		{"a namespace that is being deleted", func(h *harness, _ *programs) {
+			h.server.Fail(-1, "create", "pods", status(http.StatusForbidden, metav1.StatusReasonForbidden, `pods "x" is forbidden: unable to create new content in namespace ci because it is being terminated`))
+		}, systemCode, 0, []string{using,
+			"ERROR: namespace ci is being deleted, so that nothing can be made in it",
+			"The operator has to correct the configuration file."}},
 		{"runtime class that is not there", func(h *harness, _ *programs) {
 			h.server.Fail(-1, "create", "pods", status(http.StatusForbidden, metav1.StatusReasonForbidden, `pods "x" is forbidden: pod rejected: RuntimeClass "kata" not found`))
 		}, buildCode, 0, []string{using,
@@ -156,7 +200,7 @@ func TestPrepareFailures(t *testing.T) {
 			h.settings["wait.node"] = "1s"
 			h.server.OnCreate(faultserver.Unscheduled(noClaim))
 		}, buildCode, 1, []string{using,
-			"Waiting for a node: the Pod fits on none that is free (Unschedulable: " + noClaim + ")",
+			"Waiting for a node: " + `persistentvolumeclaim "files" not found. not found`,
 			"ERROR: the job's Pod: the Pod was still waiting for a node after 1 s: Unschedulable: " + noClaim, lacks}},
 		{"profile that the node does not have", func(h *harness, _ *programs) {
 			h.server.OnCreate(scheduled, faultserver.Waiting("build", "CreateContainerError", noProfile))
@@ -287,11 +331,11 @@ func TestPrepareThatIsEnded(t *testing.T) {
 		until func(*harness) func() bool
 		lines []string
 	}{
-		{"without a node", []faultserver.Step{faultserver.Unscheduled("0/1 nodes are available")},
+		{"without a node", []faultserver.Step{faultserver.Unscheduled(`0/1 nodes are available: persistentvolumeclaim "files" not found.`)},
 			func(h *harness) func() bool {
 				return func() bool { return h.server.Requests().Count("list", "nodes") > 0 }
 			},
-			[]string{using, "Waiting for a node: the Pod fits on none that is free (Unschedulable: 0/1 nodes are available)"}},
+			[]string{using, `Waiting for a node: persistentvolumeclaim "files" not found`}},
 		{"while it starts", []faultserver.Step{faultserver.Scheduled(node)},
 			func(h *harness) func() bool {
 				return func() bool { return h.server.Requests().Count("watch", "pods") > 0 }

@@ -145,7 +145,7 @@ func (h *hand) printOverview(out *bytes.Buffer, o stages.Overview) error {
 		tables = append(tables, h.placeholderTable(o.Placeholders, now))
 	}
 	if len(o.Nodes) > 0 {
-		tables = append(tables, h.nodeTable(o.Nodes, now))
+		tables = append(tables, h.nodeTable(o.Nodes, o.Narrow, now))
 	}
 	if len(o.Jobs) == 0 {
 		out.WriteString("No jobs are on the cluster.\n")

@@ -86,7 +86,8 @@ func until(at *time.Time, now time.Time) string {
 	return show.Age(at.Sub(now))
 }
 
-func (h *hand) nodeTable(nodes []stages.NodeView, now time.Time) *show.Table {
+// nodeTable shows nodes. Narrow is whether one may carry Pods that nobody saw.
+func (h *hand) nodeTable(nodes []stages.NodeView, narrow bool, now time.Time) *show.Table {
 	wide := h.format == show.WideFormat
 	names := []string{"NODE", "STATE", "AGE", "CARRIES"}
 	if wide {
@@ -109,6 +110,9 @@ func (h *hand) nodeTable(nodes []stages.NodeView, now time.Time) *show.Table {
 		carries := show.Text(n.Carries)
 		if n.Carries == "" {
 			carries = show.Cell{Text: "nothing", Tone: show.Faint}
+			if narrow {
+				carries.Text = "nothing of the namespaces that may be listed"
+			}
 		}
 		t.Add(append(row, carries)...)
 	}

@@ -124,7 +124,7 @@ func TestPrepareGoesOnWithoutWarmNodes(t *testing.T) {
 	h.answerSetup()
 	h.server.Fail(-1, "list", "pods", faultserver.AnswerStatus(403, metav1.StatusReasonForbidden, "no"))
 	got := h.stage("prepare")
-	if got.code != 0 || !strings.Contains(got.stdout, "A node that was held for a job could not be taken") {
+	if got.code != 0 || !strings.Contains(got.stdout, "A held node could not be taken for this job") {
 		t.Errorf("%+v", got)
 	}
 }

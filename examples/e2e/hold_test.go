@@ -35,7 +35,7 @@ func TestPodsMadeAtTheEdgeOfTheHold(t *testing.T) {
 		if code != 0 {
 			t.Errorf("round %d: prepare ended with %d:\n%s", round, code, out)
 		}
-		remade += strings.Count(out, "the Pod is made anew")
+		remade += strings.Count(out, "recreating the Pod.")
 		if out, code := h.do("run", h.script("echo ran"), "build_script"); code != 0 || out != "ran\n" {
 			t.Errorf("round %d: the stage ended with %d: %q", round, code, out)
 		}
@@ -44,7 +44,7 @@ func TestPodsMadeAtTheEdgeOfTheHold(t *testing.T) {
 		// the Pod is gone, about a second after cleanup.
 		<-limited(t, hold+time.Duration(round%12)*100*time.Millisecond).Done()
 	}
-	t.Logf("%d Pods were made anew", remade)
+	t.Logf("%d Pods were recreated", remade)
 	if remade == 0 {
 		t.Log("no round met the edge of the hold")
 	}
@@ -83,5 +83,5 @@ func TestPodsPerNodeTrapIsNamed(t *testing.T) {
 	wantPassed(t, firstWait())
 	out := secondWait()
 	wantPassed(t, out)
-	wantLog(t, out, "Waiting for a node: 1 of at most 2 are there for 2 job Pods, and none boots")
+	wantLog(t, out, "Waiting for a node: the gateway boots one for every 8 Pods, and 1 node is there for 2 job Pods")
 }

@@ -37,7 +37,7 @@ type varying struct {
 
 // aside are the lines of a job that may come to a cluster without a node where
 // that is not the point.
-func aside() varying { return varying{line: regexp.MustCompile(`^Waiting for a node: `)} }
+func aside() varying { return varying{line: regexp.MustCompile(`^Waiting for a node`)} }
 
 // recorded compares a whole job log with the one that a section of the page
 // shows, and looks at the colours of its lines. What varies is counted, and not
@@ -152,7 +152,7 @@ func match(line string, varies []varying) *varying {
 // vary, and without how long things took. What is known of earlier boots depends
 // on which the driver has seen; it counts where both have it.
 func steady(log, other string, varies []varying) string {
-	boots := regexp.MustCompile(`; (boots took [^;\n]* of late(, [^;\n]* at most)?|this takes longer than any boot of late \([^)\n]*\))`)
+	boots := regexp.MustCompile(`; (recent boots took [^;\n]*|no recent boot took this long \([^)\n]*\))`)
 	var kept []string
 	for _, line := range strings.Split(log, "\n") {
 		if line != left && match(line, varies) == nil {
@@ -160,13 +160,14 @@ func steady(log, other string, varies []varying) string {
 		}
 	}
 	log = strings.Join(kept, "\n")
-	if with := "; boots took N of late"; boots.MatchString(log) && boots.MatchString(other) {
+	if with := "; recent boots took N"; boots.MatchString(log) && boots.MatchString(other) {
 		log = boots.ReplaceAllString(log, with)
 	} else {
 		log = boots.ReplaceAllString(log, "")
 	}
 	for _, r := range []struct{ pattern, with string }{
 		{`\b\d+ min( \d+ s)?|\b\d+ s\b`, "N s"},
+		{`\b(node|start|exec) (\d+m)?\d+s\b`, "$1 N"},
 		{`gitlab-runner \S+ \(\w+\)`, "gitlab-runner VERSION"},
 		{`driver tenant-executor \S+`, "driver tenant-executor VERSION"},
 	} {

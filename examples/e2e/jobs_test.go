@@ -130,7 +130,7 @@ func TestThirdJobWaitsAtTheCeiling(t *testing.T) {
 	waiting := make(chan struct{})
 	said := false
 	thirdWait := start(t, bed.Config, third, runner.Options{OnLine: func(line string) {
-		if !said && strings.Contains(line, "Waiting for a node: 2 of at most 2 are there, all busy; place 1 of 1 in the queue") {
+		if !said && strings.Contains(line, "Waiting for a node: all 2 nodes are busy (maximum 2); place 1 of 1 in the queue") {
 			said = true
 			close(waiting)
 		}

@@ -98,7 +98,7 @@ func TestWhatTheClusterLacks(t *testing.T) {
 				t.Errorf("ended with %s, %s after %d attempts; want one build failure", out.Status, out.FailureReason, out.Attempts)
 			}
 			wantLog(t, out, test.says...)
-			if n := strings.Count(out.Log, "is made anew"); n != 0 {
+			if n := strings.Count(out.Log, "ecreating the Pod"); n != 0 {
 				t.Errorf("the Pod was made anew %d times", n)
 			}
 			wantNoPods(t, j.ID)

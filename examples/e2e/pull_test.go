@@ -146,7 +146,7 @@ func TestPullPolicyFallback(t *testing.T) {
 	j := testbed.WithoutSources(bed.Job("echo it runs"))
 	out := runJobWith(t, config, j, runner.Options{})
 	wantPassed(t, out)
-	wantLog(t, out, "could not be pulled with pull policy always", "The Pod is made anew with if-not-present.", "it runs\n")
+	wantLog(t, out, "could not be pulled with pull policy always", "Recreating the Pod with if-not-present.", "it runs\n")
 	if out.Attempts != 1 {
 		t.Errorf("%d attempts, want one", out.Attempts)
 	}

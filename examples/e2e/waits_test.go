@@ -49,7 +49,7 @@ func TestSecondJobWhileTheFirstNodeBoots(t *testing.T) {
 	waits := make(chan struct{})
 	said := false
 	firstWait := start(t, bed.Config, first, runner.Options{OnLine: func(line string) {
-		if !said && strings.Contains(line, "Waiting for a node: the cluster has none, one boots") {
+		if !said && strings.Contains(line, "Waiting for a node to boot: the cluster has none") {
 			said = true
 			close(waits)
 		}
@@ -71,9 +71,9 @@ func TestSecondJobWhileTheFirstNodeBoots(t *testing.T) {
 	// The cluster may be seen while the node joins, and the second job while none
 	// has joined.
 	recorded(t, "Cold start", cold,
-		varying{line: regexp.MustCompile(`^Waiting for a node: \d of at most 2 are there, \d not ready yet`), shown: true},
-		varying{line: regexp.MustCompile(`^Waiting for a node: the cluster has none, one boots; place 1 of 2 in the queue`)})
-	if !regexp.MustCompile("Waiting for a node: the cluster has none, one boots; place 2 of 2 in the queue").MatchString(out.Log) {
+		varying{line: regexp.MustCompile(`^Waiting for a node: \d of \d nodes? (is|are) not ready yet`), shown: true},
+		varying{line: regexp.MustCompile(`^Waiting for a node to boot: the cluster has none; place 1 of 2 in the queue`)})
+	if !regexp.MustCompile("Waiting for a node to boot: the cluster has none; place 2 of 2 in the queue").MatchString(out.Log) {
 		t.Errorf("the second job does not tell its place:\n%s", plain(out.Log))
 	}
 }
@@ -85,8 +85,8 @@ func TestABootThatFails(t *testing.T) {
 	fault(t, "--failing-boots", "1")
 	out := runJob(t, testbed.WithoutSources(bed.Job("true")), runner.Options{})
 	wantPassed(t, out)
-	wantLog(t, out, "Waiting for a node: the cluster has none, one boots")
-	if m := regexp.MustCompile(`waited (\d+) s for the node`).FindStringSubmatch(out.Log); m == nil || m[1] < "5" && len(m[1]) == 1 {
+	wantLog(t, out, "Waiting for a node to boot: the cluster has none")
+	if m := regexp.MustCompile(`\(node ((?:\d+m)?\d+s),`).FindStringSubmatch(out.Log); m == nil || len(m[1]) == 2 && m[1] < "5s" {
 		t.Errorf("the wait of two boots and a pause is told as %v:\n%s", m, plain(out.Log))
 	}
 }
@@ -104,7 +104,7 @@ func TestANodeThatNeverGetsReady(t *testing.T) {
 	h.config = config
 	out, code := h.do("prepare")
 	h.do("cleanup")
-	if code != 2 || !strings.Contains(out, "are there, 1 not ready yet") || !strings.Contains(out, "ERROR: no node for the job: the Pod was still waiting for a node after 8 s") {
+	if code != 2 || !strings.Contains(out, "Waiting for a node: 1 of 1 node is not ready yet") || !strings.Contains(out, "ERROR: no node for the job after 8 s: 1 of 1 node is not ready yet") {
 		t.Errorf("prepare ended with %d:\n%s", code, out)
 	}
 }
@@ -117,8 +117,8 @@ func TestAKubeletThatIsReachedLate(t *testing.T) {
 	out := runJob(t, testbed.WithoutSources(bed.Job("echo reached")), runner.Options{})
 	wantPassed(t, out)
 	wantLog(t, out, "reached\n")
-	m := regexp.MustCompile(`(\d+)(?:\.\d+)? s until it was reached`).FindStringSubmatch(out.Log)
-	if m == nil || m[1] == "0" || m[1] == "1" {
+	m := regexp.MustCompile(`, exec ((?:\d+m)?\d+s)\)`).FindStringSubmatch(out.Log)
+	if m == nil || m[1] == "0s" || m[1] == "1s" {
 		t.Errorf("the wait for the kubelet is told as %v:\n%s", m, plain(out.Log))
 	}
 	prepares := 0
@@ -157,7 +157,7 @@ func TestANodeThatIsDroppedUnderThePod(t *testing.T) {
 	fault(t, "--drops-on-bind", "1")
 	out := runJob(t, testbed.WithoutSources(bed.Job("echo ran")), runner.Options{})
 	wantPassed(t, out)
-	wantLog(t, out, "Nothing has run yet, so the Pod is made anew.", "ran\n")
+	wantLog(t, out, "Nothing has run yet; recreating the Pod.", "ran\n")
 	prepares := 0
 	for _, call := range out.Calls {
 		if call.Stage == "prepare" {

@@ -42,6 +42,12 @@ const (
 	Access          Cause = "access"
 	Unreachable     Cause = "unreachable"
 	NoNode          Cause = "no_node"
+	NodesBusy       Cause = "nodes_busy"
+	NodeUnfit       Cause = "node_unfit"
+	Gated           Cause = "gated"
+	QuotaFull       Cause = "quota_full"
+	QuotaTooSmall   Cause = "quota_too_small"
+	WebhookDown     Cause = "webhook_down"
 	StartTimeout    Cause = "start_timeout"
 	ReachTimeout    Cause = "reach_timeout"
 	PodLost         Cause = "pod_lost"
@@ -106,6 +112,10 @@ func Causes() []Description {
 			"Check the port and what the service last said. The operator can raise wait.services if it only needs longer."},
 		{PodRefused, Build, "The cluster does not accept the job's Pod as it is defined.",
 			"The message is the cluster's own; a setting of the [kubernetes] section causes it."},
+		{QuotaTooSmall, Build, "The job asks for more than a quota of the namespace has altogether.",
+			"Ask for less, or have the operator raise the quota that the message names."},
+		{NodeUnfit, Build, "No node of the cluster is what the job's Pod asks for.",
+			"The message is the scheduler's. Correct the job's node selector, tolerations or requests, or have the operator give the cluster nodes that fit."},
 		{ClusterLacks, Build, "The job's Pod names something that the cluster or the node does not have: a claim, a Secret or a ConfigMap for a volume, a CSI driver, a runtime, a security profile.",
 			"The message names it. The operator has to provide it, in the namespace of the Pod or on the nodes, or to correct the [kubernetes] section of the driver's configuration."},
 		{Oversized, Build, "The job asks for more than any node of the cluster has.",
@@ -130,8 +140,16 @@ func Causes() []Description {
 			"The operator has to check the certificate files and the role in examples/rbac.yaml."},
 		{Unreachable, System, "The cluster does not answer.",
 			"The operator has to check that the tenant cluster runs and that url names its present port."},
-		{NoNode, System, "No node took the Pod within the time allowed.",
-			"The tenant cluster did not boot a node, or all its nodes are busy. The operator can raise wait.node."},
+		{NoNode, System, "No node came for the Pod within the time allowed.",
+			"The operator has to look at the gateway and its nodes: it may be paused, find no machine to rent, or count several Pods for one node. Where nodes only take longer to boot, raise wait.node."},
+		{NodesBusy, System, "All nodes that there may be were busy for the time allowed.",
+			"Retry the job when others have ended. The operator can raise wait.node, or how many nodes there may be (the gateway's ceiling, and ceiling in [tenant])."},
+		{Gated, System, "Something kept the Pod from the scheduler for the time allowed.",
+			"The operator has to look at what lifts the scheduling gate that the message names, such as a queue of jobs in the cluster, or raise wait.node."},
+		{QuotaFull, System, "A quota of the namespace was used up for the time allowed.",
+			"Retry the job when others in the namespace have ended. The operator can raise the quota or wait.node, or lower the runner's concurrent."},
+		{WebhookDown, System, "An admission webhook of the cluster does not answer, without whose word the cluster takes nothing.",
+			"The operator has to look at what answers for the webhook that the message names."},
 		{StartTimeout, System, "The Pod had a node but did not start within the time allowed.",
 			"The last message tells what it waited for. The operator can raise wait.start for slow registries."},
 		{ImageStalled, System, "An image could not be pulled within the time allowed, for a reason that may pass.",

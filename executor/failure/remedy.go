@@ -94,8 +94,8 @@ func clusterRemedies() []Remedy {
 			Text: "The namespace enforces a Pod Security standard. The operator has to set what the message names in the [kubernetes] section, or to choose another standard for the namespace."},
 		{Causes: causes(PodRefused), When: "a LimitRange refuses the Pod", words: `(maximum|minimum) \S+ usage per |limit to request ratio per |no (limit|request) is specified`,
 			Text: "A LimitRange of the namespace bounds what a container or a Pod may ask for (kubectl describe limitrange). Ask for what it allows, by the KUBERNETES_* variables where the operator allows them, or have the operator change the requests and limits in [kubernetes] or the LimitRange."},
-		{Causes: causes(PodRefused, NoNode), When: "a quota of the namespace is used up", words: `exceeded quota|failed quota`,
-			Text: "A ResourceQuota of the namespace, which the message names, leaves no room. Ask for less, or have the operator raise the quota."},
+		{Causes: causes(PodRefused), When: "a quota of the namespace wants more to be said", words: `failed quota`,
+			Text: "A ResourceQuota of the namespace, which the message names, wants requests or limits that the containers do not have. The operator has to set them in the [kubernetes] section."},
 		{Causes: causes(PodRefused), When: "the service account is not there", words: `service ?account \S+.*(not found|is forbidden)|error looking up service account`,
 			Text: "The operator has to create the service account in the namespace of the Pod, or to correct service_account in the [kubernetes] section."},
 		{Causes: causes(PodRefused), When: "the Pod is too large for the cluster", words: `request is too large|request entity too large`,
@@ -112,12 +112,8 @@ func clusterRemedies() []Remedy {
 // waitRemedies are about a Pod that does not get a node or does not start.
 func waitRemedies() []Remedy {
 	return []Remedy{
-		{Causes: causes(NoNode), When: "a gate holds the Pod back", words: `SchedulingGated|scheduling gates?`,
-			Text: "Something in the cluster holds the Pod back by a scheduling gate, as queues such as Kueue do, and has not let it go. The operator has to look there; no node is at fault."},
-		{Causes: causes(NoNode), When: "the cluster is short of what the Pod asks for", words: `insufficient \S+`,
+		{Causes: causes(NodeUnfit), When: "the cluster is short of what the Pod asks for", words: `insufficient \S+`,
 			Text: "No node has as much free as the message says is lacking. Ask for less, or have the operator allow larger nodes or raise wait.node."},
-		{Causes: causes(NoNode), When: "the nodes that are there are of another kind", words: `didn't match pod's node affinity|untolerated taint|didn't match Pod's node selector`,
-			Text: "The nodes that are there are not of the kind that the Pod asks for. Correct the node selector, affinity or tolerations, which the [kubernetes] section and, where the operator allows it, the job's variables set."},
 		{Causes: causes(ImageStalled), When: "it is the sandbox image of the node", words: `sandbox image`,
 			Text: "The sandbox image (pause) is the nodes' own: the operator has to see to it that they have it or can pull it. The operator can raise wait.registry; the job's images are not at fault."},
 		{Causes: causes(StartTimeout), When: "the sandbox of the Pod cannot be made", words: `FailedCreatePodSandBox`,

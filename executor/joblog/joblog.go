@@ -115,3 +115,6 @@ func Duration(d time.Duration) string {
 	}
 	return fmt.Sprintf("%d min", int(d.Minutes()))
 }
+
+// Short is a duration in as few letters as can be, in whole seconds.
+func Short(d time.Duration) string { return d.Round(time.Second).String() }

@@ -192,6 +192,12 @@ func SelectorAll() string { return LabelComponent + "=" + ComponentJob }
 // SelectorNode finds every Pod that has or wants a node of its own.
 func SelectorNode() string { return LabelNode + "=" + NodeWhole }
 
+// SelectorTakers finds the Pods of all jobs and every placeholder: what takes a
+// node.
+func SelectorTakers() string {
+	return LabelComponent + " in (" + ComponentJob + "," + ComponentPlaceholder + ")"
+}
+
 // IDSelector finds the Pods of all jobs with an id: of several runners, and of
 // several GitLab instances.
 func IDSelector(id int64) string { return SelectorAll() + "," + LabelJobID + "=" + decimal(id) }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -14,8 +16,11 @@ import (
 // Outlook is how the cluster stands for a Pod that waits for a node.
 type Outlook struct {
 	// Nodes are all nodes, Ready those whose kubelet reports in, Free those of
-	// them that carry no other Pod of the same kind.
-	Nodes, Ready, Free int
+	// them that carry no other Pod of the same kind. Busy ones carry one, ready
+	// or not.
+	Nodes, Ready, Free, Busy int
+	// Kept are the nodes that somebody keeps Pods from, by a taint or a cordon.
+	Kept int
 	// Unfinished counts the Pods of the kind that have not ended, the waiting
 	// one among them.
 	Unfinished int
@@ -25,8 +30,11 @@ type Outlook struct {
 	Queue int
 	// Newest is when the last node joined; zero if there is none.
 	Newest time.Time
-	// NewestPod is when the last Pod of the kind was made.
-	NewestPod time.Time
+	// Largest is what a Pod can have of the node that has the most of it.
+	Largest corev1.ResourceList
+	// Narrow is whether Pods of one namespace alone were looked at: the cluster
+	// does not allow to look further.
+	Narrow bool
 
 	// queued are the Pods of the queue, ahead is how many of them stand before the
 	// Pod; on is where other Pods are. health is how each node is.
@@ -45,22 +53,45 @@ type queuedPod struct {
 // Health is how a node is. One that does not exist has the zero value.
 func (o Outlook) Health(node string) Health { return o.health[node] }
 
-// Outlook reads the nodes and the Pods of a namespace that carry the labels of
-// selector, and finds the place of the Pod with the UID among them.
-func (n *Nodes) Outlook(ctx context.Context, namespace, selector string, self types.UID) (Outlook, error) {
+// Quiet is for how long no node has come, for a Pod that has waited for so long.
+func (o Outlook) Quiet(now time.Time, waited time.Duration) time.Duration {
+	if o.Newest.IsZero() {
+		return waited
+	}
+	return max(0, min(waited, now.Sub(o.Newest)))
+}
+
+// Outlook reads the nodes, and the Pods of all namespaces that carry the labels
+// of selector, and finds the place of the Pod with the UID among them: no two of
+// them share a node, wherever they are. Where the cluster does not allow to look
+// into all namespaces it looks into home.
+func (n *Nodes) Outlook(ctx context.Context, home, selector string, self types.UID) (Outlook, error) {
 	nodes := &corev1.NodeList{}
 	// rbac: nodes list
 	if err := n.cluster.REST().Get().Resource("nodes").Do(ctx).Into(nodes); err != nil {
 		return Outlook{}, fmt.Errorf("listing nodes: %w", err)
 	}
-	pods := &corev1.PodList{}
-	// rbac: pods list
-	err := n.cluster.REST().Get().Namespace(namespace).Resource("pods").
-		VersionedParams(&metav1.ListOptions{LabelSelector: selector}, n.cluster.ParameterCodec()).Do(ctx).Into(pods)
+	pods, err := n.pods(ctx, metav1.NamespaceAll, selector)
+	narrow := apierrors.IsForbidden(err)
+	if narrow {
+		pods, err = n.pods(ctx, home, selector)
+	}
 	if err != nil {
 		return Outlook{}, fmt.Errorf("listing the Pods of %s: %w", selector, err)
 	}
-	return outlook(nodes.Items, pods.Items, self), nil
+	o := outlook(nodes.Items, pods.Items, self)
+	o.Narrow = narrow
+	return o, nil
+}
+
+// pods lists the Pods of a namespace, or of all.
+func (n *Nodes) pods(ctx context.Context, namespace, selector string) (*corev1.PodList, error) {
+	list := &corev1.PodList{}
+	// rbac: pods list
+	// rbac everywhere: pods list
+	err := n.cluster.REST().Get().Namespace(namespace).Resource("pods").
+		VersionedParams(&metav1.ListOptions{LabelSelector: selector}, n.cluster.ParameterCodec()).Do(ctx).Into(list)
+	return list, err
 }
 
 // OutlookOf is Outlook for nodes and Pods that were read.
@@ -78,9 +109,6 @@ func outlook(nodes []corev1.Node, pods []corev1.Pod, self types.UID) Outlook {
 			continue
 		}
 		o.Unfinished++
-		if p.CreationTimestamp.After(o.NewestPod) {
-			o.NewestPod = p.CreationTimestamp.Time
-		}
 		if p.Spec.NodeName != "" {
 			busy[p.Spec.NodeName] = true
 			if p.UID != self {
@@ -91,16 +119,24 @@ func outlook(nodes []corev1.Node, pods []corev1.Pod, self types.UID) Outlook {
 		}
 	}
 	for i := range nodes {
-		if nodes[i].CreationTimestamp.After(o.Newest) {
-			o.Newest = nodes[i].CreationTimestamp.Time
+		n := &nodes[i]
+		if n.CreationTimestamp.After(o.Newest) {
+			o.Newest = n.CreationTimestamp.Time
 		}
-		o.health[nodes[i].Name] = healthOf(&nodes[i])
-		if o.health[nodes[i].Name].Ready {
+		h := healthOf(n)
+		o.health[n.Name] = h
+		if h.Ready {
 			o.Ready++
-			if !busy[nodes[i].Name] {
-				o.Free++
-			}
 		}
+		if busy[n.Name] {
+			o.Busy++
+		} else if h.Ready {
+			o.Free++
+		}
+		if keptFrom(n) {
+			o.Kept++
+		}
+		o.Largest = most(o.Largest, n.Status.Allocatable)
 	}
 	// The scheduler takes Pods of one priority in the order of their making;
 	// names settle the second's resolution of the time.
@@ -120,83 +156,24 @@ func outlook(nodes []corev1.Node, pods []corev1.Pod, self types.UID) Outlook {
 	return o
 }
 
-// Gateway is what is known of the part of the cluster that boots nodes.
-type Gateway struct {
-	// Ceiling is how many nodes it boots at most.
-	Ceiling int
-	// PodsPerNode is how many Pods it counts for a node, 0 if nobody knows.
-	PodsPerNode int
-	// Boots are the boots seen lately.
-	Boots []time.Duration
+// keptFrom says whether Pods are kept from a node on purpose. Taints of the
+// cluster itself tell of the node's state, and come and go with it.
+func keptFrom(n *corev1.Node) bool {
+	return n.Spec.Unschedulable || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Effect != corev1.TaintEffectPreferNoSchedule &&
+			!strings.HasPrefix(t.Key, "node.kubernetes.io/") && !strings.HasPrefix(t.Key, "node.cloudprovider.kubernetes.io/")
+	})
 }
 
-// Reason is why a Pod waits for a node.
-type Reason int
-
-// The reasons for which a Pod waits.
-const (
-	// Booting: a node is on its way.
-	Booting Reason = iota
-	// Joining: a node has joined and is not ready yet.
-	Joining
-	// Full: every node that there may be carries a job.
-	Full
-	// Unfit: a node is free and the Pod does not fit on it.
-	Unfit
-	// Starved: no node is on its way although there may be more. The gateway
-	// counts several Pods for a node.
-	Starved
-)
-
-// longestBoot is how long no node may come before it counts as not coming,
-// where no boots are known. It is twice the slowest otherwise, and never less
-// than shortestDoubt.
-const (
-	longestBoot   = 5 * time.Minute
-	shortestDoubt = 90 * time.Second
-)
-
-// Slowest is the slowest boot seen, 0 if none was.
-func (g Gateway) Slowest() time.Duration {
-	if len(g.Boots) == 0 {
-		return 0
+// most has of each resource the larger quantity of the two.
+func most(a, b corev1.ResourceList) corev1.ResourceList {
+	for name, q := range b {
+		if have, there := a[name]; !there || q.Cmp(have) > 0 {
+			if a == nil {
+				a = corev1.ResourceList{}
+			}
+			a[name] = q
+		}
 	}
-	return slices.Max(g.Boots)
+	return a
 }
-
-// Usual is the median of the boots seen, 0 if none was.
-func (g Gateway) Usual() time.Duration {
-	if len(g.Boots) == 0 {
-		return 0
-	}
-	ordered := slices.Sorted(slices.Values(g.Boots))
-	return ordered[len(ordered)/2]
-}
-
-// doubt is how long to believe in a node that does not come.
-func (g Gateway) doubt() time.Duration {
-	if len(g.Boots) == 0 {
-		return longestBoot
-	}
-	return max(2*g.Slowest(), shortestDoubt)
-}
-
-// Why says why a Pod waits, which has waited for so long.
-func (g Gateway) Why(o Outlook, waited time.Duration) Reason {
-	switch {
-	case o.Free > 0 && o.Queue <= o.Free:
-		return Unfit
-	case o.Ready < o.Nodes:
-		return Joining
-	case o.Nodes >= g.Ceiling:
-		return Full
-	case g.PodsPerNode > 1 && o.Nodes >= nodesFor(o.Unfinished, g.PodsPerNode):
-		return Starved
-	case o.Nodes > 0 && waited >= g.doubt():
-		return Starved
-	}
-	return Booting
-}
-
-// nodesFor is how many nodes the gateway wants for so many Pods.
-func nodesFor(pods, perNode int) int { return (pods + perNode - 1) / perNode }

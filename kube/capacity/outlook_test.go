@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -44,8 +45,7 @@ func TestOutlook(t *testing.T) {
 		leaving,
 	}
 	want := Outlook{
-		Nodes: 3, Ready: 2, Free: 1, Unfinished: 5, Place: 3, Queue: 3,
-		Newest: noon().Add(-time.Second), NewestPod: noon().Add(-2 * time.Minute),
+		Nodes: 3, Ready: 2, Free: 1, Busy: 1, Unfinished: 5, Place: 3, Queue: 3, Newest: noon().Add(-time.Second),
 	}
 	counts := cmpopts.IgnoreUnexported(Outlook{})
 	if diff := cmp.Diff(want, outlook(nodes, pods, "third"), counts); diff != "" {
@@ -56,44 +56,42 @@ func TestOutlook(t *testing.T) {
 	}
 }
 
-func TestWhy(t *testing.T) {
-	boots := []time.Duration{40 * time.Second, 50 * time.Second, 70 * time.Second}
-	for _, test := range []struct {
-		name    string
-		gateway Gateway
-		outlook Outlook
-		waited  time.Duration
-		want    Reason
-	}{
-		{"from zero", Gateway{Ceiling: 10}, Outlook{Unfinished: 1, Place: 1, Queue: 1}, 0, Booting},
-		{"from zero, for long", Gateway{Ceiling: 10, Boots: boots}, Outlook{Unfinished: 1, Place: 1, Queue: 1}, time.Hour, Booting},
-		{"joined, not ready", Gateway{Ceiling: 10}, Outlook{Nodes: 1, Unfinished: 1, Place: 1, Queue: 1}, time.Minute, Joining},
-		{"second job, node on its way", Gateway{Ceiling: 10, Boots: boots}, Outlook{Nodes: 1, Ready: 1, Unfinished: 2, Place: 1, Queue: 1}, time.Minute, Booting},
-		{"second job, no node comes", Gateway{Ceiling: 10, Boots: boots}, Outlook{Nodes: 1, Ready: 1, Unfinished: 2, Place: 1, Queue: 1}, 141 * time.Second, Starved},
-		{"second job, no node comes, nothing known", Gateway{Ceiling: 10}, Outlook{Nodes: 1, Ready: 1, Unfinished: 2, Place: 1, Queue: 1}, 4 * time.Minute, Booting},
-		{"second job, nothing known, for long", Gateway{Ceiling: 10}, Outlook{Nodes: 1, Ready: 1, Unfinished: 2, Place: 1, Queue: 1}, 5 * time.Minute, Starved},
-		{"eight Pods a node, said at once", Gateway{Ceiling: 10, PodsPerNode: 8}, Outlook{Nodes: 1, Ready: 1, Unfinished: 2, Place: 1, Queue: 1}, 0, Starved},
-		{"eight Pods a node, ninth Pod", Gateway{Ceiling: 10, PodsPerNode: 8}, Outlook{Nodes: 1, Ready: 1, Unfinished: 9, Place: 8, Queue: 8}, 0, Booting},
-		{"eight Pods a node, from zero", Gateway{Ceiling: 10, PodsPerNode: 8}, Outlook{Unfinished: 1, Place: 1, Queue: 1}, 0, Booting},
-		{"one Pod a node", Gateway{Ceiling: 10, PodsPerNode: 1}, Outlook{Nodes: 1, Ready: 1, Unfinished: 2, Place: 1, Queue: 1}, 0, Booting},
-		{"at the ceiling", Gateway{Ceiling: 2, Boots: boots}, Outlook{Nodes: 2, Ready: 2, Unfinished: 3, Place: 1, Queue: 1}, time.Hour, Full},
-		{"at the ceiling, one not ready", Gateway{Ceiling: 2}, Outlook{Nodes: 2, Ready: 1, Unfinished: 3, Place: 1, Queue: 1}, 0, Joining},
-		{"a free node that does not do", Gateway{Ceiling: 10}, Outlook{Nodes: 1, Ready: 1, Free: 1, Unfinished: 1, Place: 1, Queue: 1}, 0, Unfit},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			if got := test.gateway.Why(test.outlook, test.waited); got != test.want {
-				t.Errorf("reason %d, want %d", got, test.want)
-			}
-		})
+// A node that is not ready may carry a Pod, and is busy all the same.
+func TestBusyAndKeptNodes(t *testing.T) {
+	nodes := []corev1.Node{node("lost", false, time.Hour), node("cordoned", true, time.Hour), node("tainted", true, time.Hour), node("fresh", true, 0)}
+	nodes[1].Spec.Unschedulable = true
+	nodes[2].Spec.Taints = []corev1.Taint{{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}}
+	nodes[3].Spec.Taints = []corev1.Taint{{Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoExecute}, {Key: "x", Effect: corev1.TaintEffectPreferNoSchedule}}
+	o := outlook(nodes, []corev1.Pod{job("a", "lost", corev1.PodRunning, 0)}, "x")
+	if got := fmt.Sprint(o.Nodes, o.Ready, o.Free, o.Busy, o.Kept); got != "4 3 3 1 2" {
+		t.Errorf("nodes, ready, free, busy and kept are %s, want 4 3 3 1 2", got)
 	}
 }
 
-func TestBoots(t *testing.T) {
-	if g := (Gateway{}); g.Usual() != 0 || g.Slowest() != 0 {
-		t.Errorf("without boots: usual %s, slowest %s", g.Usual(), g.Slowest())
+func TestLargest(t *testing.T) {
+	sized := func(cpu, memory string) corev1.Node {
+		n := node("n", true, 0)
+		n.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+		return n
 	}
-	g := Gateway{Boots: []time.Duration{9 * time.Second, 40 * time.Second, 10 * time.Second}}
-	if got := fmt.Sprint(g.Usual(), g.Slowest()); got != "10s 40s" {
-		t.Errorf("usual and slowest %s, want 10s 40s", got)
+	o := outlook([]corev1.Node{sized("2", "8Gi"), node("silent", false, 0), sized("4", "4Gi")}, nil, "x")
+	if o.Largest.Cpu().String() != "4" || o.Largest.Memory().String() != "8Gi" {
+		t.Errorf("the largest is %v", o.Largest)
+	}
+}
+
+func TestQuiet(t *testing.T) {
+	for _, test := range []struct {
+		newest, waited, want time.Duration
+	}{
+		{time.Hour, time.Minute, time.Minute}, {10 * time.Second, time.Minute, 10 * time.Second},
+		{-time.Second, time.Minute, 0}, // another clock
+	} {
+		if got := (Outlook{Newest: noon().Add(-test.newest)}).Quiet(noon(), test.waited); got != test.want {
+			t.Errorf("the last node came %s ago, waited for %s: quiet for %s, want %s", test.newest, test.waited, got, test.want)
+		}
+	}
+	if got := (Outlook{}).Quiet(noon(), time.Minute); got != time.Minute {
+		t.Errorf("without nodes: %s", got)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/socialweb-computer/tenant-executor/kube/admission"
 )
 
 // CreateBudget makes a PodDisruptionBudget that goes with a Pod. Its name is
@@ -23,7 +25,7 @@ func (c *Client) CreateBudget(ctx context.Context, budget *policyv1.PodDisruptio
 	}
 	err = c.cluster.Retry(ctx, c.budget, func(ctx context.Context) error {
 		// rbac: poddisruptionbudgets.policy create
-		return c.post(ctx, body, "/apis/policy/v1/namespaces", budget.Namespace, "poddisruptionbudgets")
+		return admission.Stop(c.post(ctx, body, "/apis/policy/v1/namespaces", budget.Namespace, "poddisruptionbudgets"))
 	})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("creating PodDisruptionBudget %s/%s: %w", budget.Namespace, budget.Name, err)

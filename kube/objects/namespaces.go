@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/socialweb-computer/tenant-executor/kube/admission"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 )
 
@@ -28,7 +29,7 @@ func (c *Client) CreateNamespace(ctx context.Context, namespace *corev1.Namespac
 		// rbac: namespaces create
 		err := c.cluster.REST().Post().Resource("namespaces").Body(namespace).Do(ctx).Error()
 		if !apierrors.IsAlreadyExists(err) {
-			return err
+			return admission.Stop(err)
 		}
 		found, err := c.namespace(ctx, namespace.Name)
 		switch {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/socialweb-computer/tenant-executor/kube/admission"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 )
 
@@ -39,7 +40,7 @@ func (c *Client) CreateSecret(ctx context.Context, secret *corev1.Secret) error 
 		if tries > 1 && apierrors.IsAlreadyExists(err) {
 			return nil
 		}
-		return err
+		return admission.Stop(err)
 	})
 	if err != nil {
 		return fmt.Errorf("creating Secret %s/%s: %w", secret.Namespace, secret.Name, err)

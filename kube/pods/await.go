@@ -35,8 +35,9 @@ type Timing struct{ Node, Start time.Duration }
 
 // Observer hears how the wait goes.
 type Observer interface {
-	// Waiting is called when the phase or its reason changes, and once a
-	// heartbeat while nothing does. For is the time in the phase so far.
+	// Waiting is called when the phase or its reason changes, and every so often
+	// while nothing does: what the Pod waits for may change without it, such as
+	// its place in a queue. InPhase is the time in the phase so far.
 	Waiting(ctx context.Context, state State, inPhase time.Duration)
 	// Started is called once for each container that runs or has run, whether or
 	// not it counts as started for Kubernetes.
@@ -46,7 +47,7 @@ type Observer interface {
 }
 
 // heartbeat is how often an Observer hears of a wait without change.
-const heartbeat = time.Minute
+const heartbeat = 10 * time.Second
 
 // PhaseTimeoutError says that the Pod used up the budget of a phase.
 type PhaseTimeoutError struct {

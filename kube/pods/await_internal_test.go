@@ -87,8 +87,8 @@ func deleted() Change {
 
 func TestAwait(t *testing.T) {
 	t.Parallel()
-	// Off the minute, on which the heartbeat comes.
-	const half = 30 * time.Second
+	// Off the heartbeat.
+	const half = heartbeat / 2
 	budgets := Budgets{Node: 10*time.Minute + half, Start: 5*time.Minute + half}
 	creating := waitingFor("ContainerCreating", "")
 	tests := []struct {
@@ -107,18 +107,18 @@ func TestAwait(t *testing.T) {
 		{"straight to running", []at{{3 * time.Second, runs()}}, Timing{Node: 3 * time.Second}, "", nil, nil},
 		{"each phase has its own budget", []at{{0, pending("m")}, {9*time.Minute + half, creating}, {4*time.Minute + half, runs()}},
 			Timing{Node: 9*time.Minute + half, Start: 4*time.Minute + half}, "", nil, append(append(
-				[]string{"waiting for a node after 0s: Unschedulable: m"}, beats("waiting for a node", "Unschedulable: m", 10)...),
-				append(append([]string{"starting after 0s: "}, beats("starting", "", 5)...), "build started")...)},
+				[]string{"waiting for a node after 0s: Unschedulable: m"}, beats("waiting for a node", "Unschedulable: m", 9*time.Minute+half)...),
+				append(append([]string{"starting after 0s: "}, beats("starting", "", 4*time.Minute+half)...), "build started")...)},
 		{"no node in time", []at{{0, pending("0/0 nodes are available")}},
-			Timing{}, "the Pod was still waiting for a node after 10m30s: Unschedulable: 0/0 nodes are available", &PhaseTimeoutError{},
+			Timing{}, "the Pod was still waiting for a node after 10m5s: Unschedulable: 0/0 nodes are available", &PhaseTimeoutError{},
 			append([]string{"waiting for a node after 0s: Unschedulable: 0/0 nodes are available"},
-				beats("waiting for a node", "Unschedulable: 0/0 nodes are available", 11)...)},
-		{"no start in time", []at{{time.Minute, waitingFor("ErrImagePull", "i/o timeout")}},
-			Timing{Node: time.Minute}, "the Pod was still starting after 5m30s: ErrImagePull (container build): i/o timeout", &PhaseTimeoutError{},
-			append([]string{"waiting for a node after 1m0s: ", "starting after 0s: ErrImagePull (container build): i/o timeout"},
-				beats("starting", "ErrImagePull (container build): i/o timeout", 6)...)},
+				beats("waiting for a node", "Unschedulable: 0/0 nodes are available", budgets.Node)...)},
+		{"no start in time", []at{{half, waitingFor("ErrImagePull", "i/o timeout")}},
+			Timing{Node: half}, "the Pod was still starting after 5m5s: ErrImagePull (container build): i/o timeout", &PhaseTimeoutError{},
+			append([]string{"starting after 0s: ErrImagePull (container build): i/o timeout"},
+				beats("starting", "ErrImagePull (container build): i/o timeout", budgets.Start)...)},
 		{"a change of reason keeps the budget", []at{{0, pending("a")}, {6 * time.Minute, pending("b")}},
-			Timing{}, "the Pod was still waiting for a node after 10m30s: Unschedulable: b", &PhaseTimeoutError{}, nil},
+			Timing{}, "the Pod was still waiting for a node after 10m5s: Unschedulable: b", &PhaseTimeoutError{}, nil},
 		{"the same twice is said once", []at{{0, pending("a")}, {time.Second, pending("a")}, {time.Second, runs()}},
 			Timing{Node: 2 * time.Second}, "", nil, []string{"waiting for a node after 0s: Unschedulable: a", "build started"}},
 		{"blind for a while", []at{{0, pending("a")}, {time.Second, Change{Err: errors.New("refused")}}, {time.Second, runs()}},
@@ -177,11 +177,11 @@ func await(ctx context.Context, budgets Budgets, o Observer, coming []at) (*core
 	return newWaiting(Ref{Namespace: "ci", Name: "job"}, budgets, bubbleClock{}, o, Roles{}).run(ctx, changes)
 }
 
-// beats are the heartbeats of minutes 1 to n that are not the end.
-func beats(phase, detail string, n int) []string {
+// beats are the heartbeats until a time.
+func beats(phase, detail string, end time.Duration) []string {
 	var all []string
-	for i := 1; i < n; i++ {
-		all = append(all, fmt.Sprintf("%s after %dm0s: %s", phase, i, detail))
+	for d := heartbeat; d < end; d += heartbeat {
+		all = append(all, fmt.Sprintf("%s after %s: %s", phase, d, detail))
 	}
 	return all
 }

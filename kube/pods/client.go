@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/socialweb-computer/tenant-executor/kube/admission"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 )
 
@@ -49,7 +50,8 @@ func (r Ref) String() string { return r.Namespace + "/" + r.Name }
 var ErrForeign = errors.New("a Pod of this name exists and is not this one")
 
 // Create makes the Pod. Where the answer got lost, the Pod may be there
-// already: ours tells whether a Pod of that name is the one meant.
+// already: ours tells whether a Pod of that name is the one meant. That a webhook
+// is down is told at once; see package admission.
 func (c *Client) Create(ctx context.Context, pod *corev1.Pod, ours func(*corev1.Pod) bool) (*corev1.Pod, error) {
 	created := &corev1.Pod{}
 	tries := 0
@@ -60,7 +62,7 @@ func (c *Client) Create(ctx context.Context, pod *corev1.Pod, ours func(*corev1.
 		if tries > 1 && apierrors.IsAlreadyExists(err) {
 			return c.get(ctx, pod.Namespace, pod.Name, created)
 		}
-		return err
+		return admission.Stop(err)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("creating Pod %s/%s: %w", pod.Namespace, pod.Name, err)

@@ -21,11 +21,13 @@ var lacking = regexp.MustCompile(
 func Lacking(words string) bool { return lacking.MatchString(words) }
 
 // misfit says whether a kubelet has refused the Pod for what it asks for: the
-// next node like this one would as well. Other refusals are about the node's
-// state (pkg/kubelet/lifecycle, pkg/kubelet/sysctl in Kubernetes).
+// next node like this one would as well, topology included, since a node takes
+// one job. Other refusals are about the node's state (pkg/kubelet/lifecycle,
+// pkg/kubelet/sysctl, pkg/kubelet/cm/topologymanager in Kubernetes).
 func misfit(reason string) bool {
 	return slices.Contains([]string{
 		"AppArmor", "SysctlForbidden", "PodFeatureUnsupported", "PodLevelResourcesNotSupported", "PodOSNotSupported",
 		"PodOSSelectorNodeLabelDoesNotMatch", "SupplementalGroupsPolicyNotSupported", "InitContainerRestartPolicyForbidden",
+		"TopologyAffinityError",
 	}, reason)
 }

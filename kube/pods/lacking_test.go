@@ -36,11 +36,12 @@ func TestLacking(t *testing.T) {
 func TestMisfit(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[string]bool{
-		`{"phase":"Failed","reason":"AppArmor","message":"Pod was rejected: Cannot enforce AppArmor: AppArmor is not enabled on the host"}`: true,
-		`{"phase":"Failed","reason":"SysctlForbidden","message":"Pod was rejected: forbidden sysctl"}`:                                      true,
-		`{"phase":"Failed","reason":"OutOfcpu","message":"Pod was rejected: Node didn't have enough resource: cpu"}`:                        false,
-		`{"phase":"Failed","reason":"NodeShutdown","message":"Pod was rejected as the node is shutting down."}`:                             false,
-		`{"phase":"Failed","reason":"Evicted","message":"The node was low on resource: memory."}`:                                           false,
+		`{"phase":"Failed","reason":"AppArmor","message":"Pod was rejected: Cannot enforce AppArmor: AppArmor is not enabled on the host"}`:      true,
+		`{"phase":"Failed","reason":"SysctlForbidden","message":"Pod was rejected: forbidden sysctl"}`:                                           true,
+		`{"phase":"Failed","reason":"TopologyAffinityError","message":"Pod was rejected: Resources cannot be allocated with Topology locality"}`: true,
+		`{"phase":"Failed","reason":"OutOfcpu","message":"Pod was rejected: Node didn't have enough resource: cpu"}`:                             false,
+		`{"phase":"Failed","reason":"NodeShutdown","message":"Pod was rejected as the node is shutting down."}`:                                  false,
+		`{"phase":"Failed","reason":"Evicted","message":"The node was low on resource: memory."}`:                                                false,
 	} {
 		if got := pods.StateOf(read(t, "n1", status)); got.Misfit != want || got.Phase != pods.Ended {
 			t.Errorf("%s: %+v, want misfit %v", status, got, want)

@@ -88,6 +88,8 @@ type State struct {
 	// Detail is why the Pod waits or ended, in the cluster's words; "" where
 	// it says nothing.
 	Detail string
+	// Verdict is the scheduler's, of a Pod without a node.
+	Verdict Verdict
 }
 
 // StateOf reads the status of a Pod. The containers named as needed have to
@@ -110,7 +112,7 @@ func (r Roles) StateOf(pod *corev1.Pod) State {
 		s.Phase, s.Misfit = Ended, misfit(pod.Status.Reason)
 		s.Detail = endReason(pod, s)
 	case pod.Spec.NodeName == "":
-		s.Phase = Unscheduled
+		s.Phase, s.Verdict = Unscheduled, verdict(pod)
 		s.Detail = conditionMessage(pod, corev1.PodScheduled)
 	case s.allRunning(pod):
 		s.Phase = Running

@@ -14,6 +14,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/failure"
 	"github.com/socialweb-computer/tenant-executor/kube"
 	"github.com/socialweb-computer/tenant-executor/kube/access"
+	"github.com/socialweb-computer/tenant-executor/kube/admission"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/stages"
 )
@@ -114,6 +115,10 @@ func judgeRights(denied []kube.Right, err error, asked int, namespace string) []
 		if right.ClusterWide {
 			where = "in the whole cluster"
 		}
+		if right.Optional {
+			all = append(all, warning(fmt.Sprintf("may not %s %s: what a job waits for is told by the jobs of its own namespace, and ps -A shows nothing", right, where), remedy))
+			continue
+		}
 		all = append(all, failed(fmt.Sprintf("may not %s %s", right, where), remedy))
 	}
 	switch {
@@ -128,6 +133,7 @@ func judgeRights(denied []kube.Right, err error, asked int, namespace string) []
 // judgeNamespace judges the cluster's answer to a Pod that is not made.
 func judgeNamespace(namespace string, err error) Result {
 	var f *failure.Failure
+	refused := admission.Of(err)
 	switch {
 	case err == nil:
 		return ok("%s, and the cluster would take a job's Pod", namespace)
@@ -137,6 +143,10 @@ func judgeNamespace(namespace string, err error) Result {
 		return failed(f.Error(), f.Remedy())
 	case apierrors.IsNotFound(err):
 		return failed(err.Error(), "create it (kubectl create namespace "+namespace+"), or correct kubernetes.namespace")
+	case refused != nil && refused.Kind == admission.QuotaFull:
+		return ok("%s, and the cluster takes a job's Pod once another one has left: quota %s is used up (%s)", namespace, refused.Quotas[0].Name, refused.Quotas[0])
+	case refused != nil && refused.Kind == admission.WebhookDown:
+		return failed(err.Error(), "look at what answers for admission webhook "+refused.Webhook+": the cluster takes no Pod without its word")
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot "):
 		return skip("it takes the right to create pods")
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), apierrors.IsBadRequest(err):

@@ -158,16 +158,23 @@ func TestJudgeRights(t *testing.T) {
 	if len(got) != 1 || got[0].Evidence != "may not create pods in all namespaces" || !strings.Contains(got[0].Remedy, "rbac-namespace-per-job.yaml") {
 		t.Errorf("got %+v", got)
 	}
+	got = judgeRights([]kube.Right{{Verb: "list", Resource: "pods", ClusterWide: true, Optional: true}}, nil, 17, "ci")
+	if len(got) != 1 || got[0].State != Warning || !strings.Contains(got[0].Evidence, "may not list pods in the whole cluster: ") {
+		t.Errorf("got %+v", got)
+	}
 	pods := schema.GroupResource{Resource: "pods"}
 	expect(t, map[string]judged{
-		"namespace":      {judgeNamespace("ci", nil), OK, "ci"},
-		"missing":        {judgeNamespace("ci", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "ci")), Failure, "kubectl create namespace ci"},
-		"policy":         {judgeNamespace("ci", apierrors.NewForbidden(pods, "x", errors.New("violates PodSecurity"))), Failure, "violates PodSecurity"},
-		"no right":       {judgeNamespace("ci", apierrors.NewForbidden(pods, "", errors.New(`User "d" cannot create resource "pods"`))), Skipped, "create pods"},
-		"invalid":        {judgeNamespace("ci", apierrors.NewBadRequest("limits")), Failure, "limits"},
-		"one a job":      {judgeNamespace("ci", stages.ErrOwnNamespace), OK, "namespace_per_job"},
-		"becomes no Pod": {judgeNamespace("ci", failure.New(failure.Settings, "labels")), Failure, "labels"},
-		"sick":           {judgeNamespace("ci", errors.New("etcd")), Failure, "etcd"},
+		"namespace":       {judgeNamespace("ci", nil), OK, "ci"},
+		"missing":         {judgeNamespace("ci", apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "ci")), Failure, "kubectl create namespace ci"},
+		"policy":          {judgeNamespace("ci", apierrors.NewForbidden(pods, "x", errors.New("violates PodSecurity"))), Failure, "violates PodSecurity"},
+		"quota full":      {judgeNamespace("ci", apierrors.NewForbidden(pods, "x", errors.New("exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"))), OK, "once another one has left: quota q is used up (1 of 1 pods used)"},
+		"quota too small": {judgeNamespace("ci", apierrors.NewForbidden(pods, "x", errors.New("exceeded quota: q, requested: limits.cpu=2, used: limits.cpu=0, limited: limits.cpu=1"))), Failure, "exceeded quota: q"},
+		"webhook down":    {judgeNamespace("ci", apierrors.NewInternalError(errors.New(`failed calling webhook "a.b": gone`))), Failure, "a.b"},
+		"no right":        {judgeNamespace("ci", apierrors.NewForbidden(pods, "", errors.New(`User "d" cannot create resource "pods"`))), Skipped, "create pods"},
+		"invalid":         {judgeNamespace("ci", apierrors.NewBadRequest("limits")), Failure, "limits"},
+		"one a job":       {judgeNamespace("ci", stages.ErrOwnNamespace), OK, "namespace_per_job"},
+		"becomes no Pod":  {judgeNamespace("ci", failure.New(failure.Settings, "labels")), Failure, "labels"},
+		"sick":            {judgeNamespace("ci", errors.New("etcd")), Failure, "etcd"},
 	})
 }
 
