@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
+	"github.com/socialweb-computer/tenant-executor/stages/atomicfile"
 	"github.com/socialweb-computer/tenant-executor/stages/state"
 )
 
@@ -62,9 +63,7 @@ func (n podNote) write(ref pods.Ref, ready bool) error {
 	case n.beside == "":
 		err = n.folder.WriteLight(n.name(), text)
 	default:
-		if err = os.WriteFile(n.beside+".new", text, 0o600); err == nil {
-			err = os.Rename(n.beside+".new", n.beside)
-		}
+		err = atomicfile.File{Path: n.beside, Mode: 0o600}.Write(text)
 	}
 	if err != nil {
 		return fmt.Errorf("writing down which Pod the job has: %w", err)

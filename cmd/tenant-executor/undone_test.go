@@ -137,7 +137,7 @@ func TestCleanupThatCannotBeRemembered(t *testing.T) {
 	h.prepared()
 	h.server.Down()
 	got := h.stage("cleanup")
-	if got.code != systemCode || !strings.Contains(got.stderr, "WARNING: This cleanup cannot be remembered for later") || !strings.Contains(got.stderr, "not a directory") {
+	if got.code != systemCode || !strings.Contains(got.stderr, "WARNING: This host remembers nothing for the driver, neither cleanups that fail") || !strings.Contains(got.stderr, "not a directory") {
 		t.Errorf("exit code %d, stderr %q", got.code, got.stderr)
 	}
 }
