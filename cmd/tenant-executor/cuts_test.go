@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/socialweb-computer/tenant-executor/kube/faultserver"
@@ -24,7 +26,10 @@ func TestThousandCuts(t *testing.T) {
 		most    = 510 / fewer
 	)
 	quick := []faultserver.Break{faultserver.CloseStreams, faultserver.GoAway, faultserver.ResetStreams, faultserver.FIN, faultserver.RST}
-	want := sha256.Sum256([]byte(numbers(count)))
+	// On a busy machine the driver tells of connections that bring nothing, on
+	// lines of their own.
+	told := regexp.MustCompile(`(\x1b\[[0-9;]*mWARNING: The connection to the script is lost|Reached again, after )[^\n]*\n|\n`)
+	want := sha256.Sum256([]byte(strings.ReplaceAll(numbers(count), "\n", "")))
 	cuts := make(chan int, 2)
 	t.Run("at once", func(t *testing.T) {
 		for seed, over := range []string{spdy, webSocket} {
@@ -45,7 +50,7 @@ func TestThousandCuts(t *testing.T) {
 				if file := h.exitCodeFile(); got.code != buildCode || file != "42\n" {
 					t.Errorf("exit code %d, and the runner was handed %q", got.code, file)
 				}
-				if sha256.Sum256([]byte(got.stdout)) != want {
+				if sha256.Sum256([]byte(told.ReplaceAllString(got.stdout, ""))) != want {
 					t.Errorf("%d bytes of output are not the script's %d", len(got.stdout), len(numbers(count)))
 				}
 				h.expectStarts(1)
