@@ -172,7 +172,7 @@ func TestUsageErrors(t *testing.T) {
 	tests := map[string][]string{
 		"tenant-executor: tenant-executor prepare takes no arguments; it got \"now\". The runner's config.toml has them in prepare_args\n": {"prepare", "now"},
 		"tenant-executor: run takes a script file and a stage name, such as: run script.sh build_script; it got [\"x\"]\n":                 {"run", "x"},
-		"tenant-executor: unknown flag: --fast\n": {"cleanup", "--fast"},
+		"tenant-executor: tenant-executor cleanup has no flag --fast; tenant-executor cleanup --help lists them\n":                         {"cleanup", "--fast"},
 	}
 	for want, args := range tests {
 		h := newHarness(t)

@@ -119,7 +119,7 @@ func lookedAt() session {
 		parts: []part{
 			blocks("README.md#look-at-a-job-that-runs"),
 			blocks("docs/observing.md#for-a-look"), blocks("docs/observing.md#a-log-on-the-host"),
-			prose("docs/troubleshooting.md#troubleshooting"), prose("docs/troubleshooting.md#in-the-job-log"),
+			prose("docs/troubleshooting.md#troubleshooting"), prose("docs/troubleshooting.md#in-the-job-log"), prose("docs/troubleshooting.md#why-no-node-takes-the-pod"),
 		},
 		config: []string{installation, "docs/observing.md#prometheus", "docs/observing.md#a-log-on-the-host"},
 		files:  []file{{"config.toml", runnerFile}},
@@ -169,6 +169,10 @@ url = "{gitlab}"
 token = "glrt-t3_documentstoken"
 executor = "kubernetes"
 [runners.kubernetes]
+host = "https://127.0.0.1:36443"
+ca_file = "/etc/tenant-executor/ca.crt"
+cert_file = "/etc/tenant-executor/client.crt"
+key_file = "/etc/tenant-executor/client.key"
 image = "debian:13"
 cpu_request = "1"
 `}},
