@@ -2,6 +2,7 @@ package stages
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -70,9 +71,12 @@ func (d *Driver) sweep(ctx context.Context, left *leftovers, list []corev1.Pod) 
 	return deleted
 }
 
+// ErrNoStateWanted is the reason for a missing state folder of one who wants none.
+var ErrNoStateWanted = errors.New("no state folder is wanted")
+
 // tellNoState says that nothing can be remembered, where that is so.
 func (d *Driver) tellNoState() {
-	if d.stateErr != nil {
+	if d.stateErr != nil && !errors.Is(d.stateErr, ErrNoStateWanted) {
 		d.log.Warn("This host remembers nothing for the driver, neither cleanups that fail nor whose Pods are left: %v", d.stateErr)
 	}
 }

@@ -31,7 +31,7 @@ type Caller struct {
 func WhoAmI(ctx context.Context, c *cluster.Client) (Caller, error) {
 	review := authenticationv1.SelfSubjectReview{TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "SelfSubjectReview"}}
 	if err := post(ctx, c, authenticationv1.GroupName, "selfsubjectreviews", &review); err != nil {
-		return Caller{}, fmt.Errorf("asking who the caller is: %w", err)
+		return Caller{}, fmt.Errorf("asking who the caller is: %w", cluster.Bare(err))
 	}
 	return Caller{Name: review.Status.UserInfo.Username, Groups: review.Status.UserInfo.Groups}, nil
 }
@@ -70,7 +70,7 @@ func may(ctx context.Context, c *cluster.Client, namespace string, right kube.Ri
 		}},
 	}
 	if err := post(ctx, c, authorizationv1.GroupName, "selfsubjectaccessreviews", &review); err != nil {
-		return false, fmt.Errorf("asking for the right to %s: %w", right, err)
+		return false, fmt.Errorf("asking for the right to %s: %w", right, cluster.Bare(err))
 	}
 	return review.Status.Allowed, nil
 }

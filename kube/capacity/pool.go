@@ -150,7 +150,7 @@ func (p *Pool) Changed(ctx context.Context, version string) error {
 	w, err := p.cluster.REST().Get().Namespace(p.template.Namespace).Resource("pods").
 		VersionedParams(options, p.cluster.ParameterCodec()).Watch(ctx)
 	if err != nil {
-		return fmt.Errorf("watching the Pods that have nodes of their own: %w", err)
+		return fmt.Errorf("watching the Pods that have nodes of their own: %w", cluster.Bare(err))
 	}
 	defer w.Stop()
 	select {

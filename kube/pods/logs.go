@@ -12,6 +12,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 )
 
 // largestLine is how much of a line of a log is kept, in bytes. The rest of the
@@ -60,7 +62,7 @@ func (c *Client) LastLines(ctx context.Context, ref Ref, container string, n int
 		})
 	})
 	if err != nil && !errors.Is(err, errEnough) {
-		return nil, fmt.Errorf("reading the log of container %s of Pod %s: %w", container, ref, err)
+		return nil, fmt.Errorf("reading the log of container %s of Pod %s: %w", container, ref, cluster.Bare(err))
 	}
 	return lines, nil
 }
@@ -77,7 +79,7 @@ func (c *Client) ReadLog(ctx context.Context, ref Ref, container string, from Lo
 	}
 	body, err := c.log(ctx, ref, options)
 	if err != nil {
-		return fmt.Errorf("reading the log of container %s of Pod %s: %w", container, ref, err)
+		return fmt.Errorf("reading the log of container %s of Pod %s: %w", container, ref, cluster.Bare(err))
 	}
 	defer body.Close() //nolint:errcheck // it was read
 	resume := from.resume()

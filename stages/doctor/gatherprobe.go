@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/socialweb-computer/tenant-executor/executor/pod"
 	"github.com/socialweb-computer/tenant-executor/executor/settings"
 	"github.com/socialweb-computer/tenant-executor/kube/bounded"
+	"github.com/socialweb-computer/tenant-executor/kube/capacity"
 	"github.com/socialweb-computer/tenant-executor/kube/cluster"
 	"github.com/socialweb-computer/tenant-executor/kube/pods"
 	"github.com/socialweb-computer/tenant-executor/stages"
@@ -89,7 +89,7 @@ func (p *patient) driverWith(ctx context.Context, change func(*settings.Settings
 }
 
 // errNoFolder is why there is no state folder.
-var errNoFolder = errors.New("doctor uses none")
+var errNoFolder = fmt.Errorf("%w: doctor changes nothing on the host", stages.ErrNoStateWanted)
 
 func lookProbePod(ctx context.Context, p *patient) Result {
 	driver, err := p.driver(ctx)
@@ -151,6 +151,9 @@ func (p *patient) probeSecond(ctx context.Context, firstBoot time.Duration) *sec
 	var pod probeFacts
 	p.note(ctx, driver, &pod, f.took)
 	f.node, f.booted, f.forNode = pod.node, pod.booted, pod.forNode
+	if count, err := capacity.NewNodes(p.client, checkLimit).Count(ctx); err == nil {
+		f.nodes = count.Total
+	}
 	return f
 }
 

@@ -43,6 +43,8 @@ type secondFacts struct {
 	node    string
 	booted  bool
 	forNode time.Duration
+	// nodes is how many nodes there were when it had waited in vain.
+	nodes int
 	// took is how long the whole attempt took, err why it was not readied.
 	took        time.Duration
 	err, endErr error
@@ -199,6 +201,10 @@ func judgeProbeSecond(f probeFacts) Result {
 		return ok("a second Pod went to node %s, which was there already; whether one would be booted is not seen by that", s.node)
 	case s.err != nil && failure.Of(s.err).Cause != failure.NoNode:
 		return ofFailure(s.err)
+	}
+	if s.nodes > 1 {
+		return warning(fmt.Sprintf("no node came for a second Pod within %s; the %d that are there are taken, and tenant.ceiling is %d", joblog.Duration(s.took), s.nodes, s.ceiling),
+			"run it again when fewer jobs run; if the gateway's ceiling is less than tenant.ceiling, set that to the same, and if "+podsPerNodeVariable+" is not 1 at the gateway, set it to 1")
 	}
 	return failed(fmt.Sprintf("no node came for a second Pod within %s, although there may be %d: jobs run one after the other", joblog.Duration(s.took), s.ceiling),
 		"set "+podsPerNodeVariable+" to 1 at the gateway (its default is 8); if it is 1, look at the gateway's ceiling and log for why it boots none")
