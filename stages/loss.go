@@ -40,6 +40,8 @@ func (d *Driver) noteLoss(ref pods.Ref, err error) {
 	case failure.PodLost, failure.NodeLost:
 		// Where it cannot be written a later stage finds out by itself.
 		_ = os.WriteFile(path, []byte(ref.Name), 0o600)
+	case failure.AgentRemoved:
+		d.tellRemovedOnce(path, ref, failure.Of(err))
 	case failure.ConnectionLost:
 		_ = os.WriteFile(path, []byte(unreached+ref.Name), 0o600)
 	case "", failure.ScriptFailed:
@@ -48,6 +50,20 @@ func (d *Driver) noteLoss(ref pods.Ref, err error) {
 		}
 	}
 }
+
+// tellRemovedOnce has later stages say in a line that the driver's folder is gone.
+func (d *Driver) tellRemovedOnce(path string, ref pods.Ref, f *failure.Failure) {
+	if noted, err := os.ReadFile(path); err == nil && string(noted) == emptied+ref.Name {
+		d.log.Info("Not run: the driver's folder in the job's Pod is gone, see above.")
+		f.Said = true
+		return
+	}
+	_ = os.WriteFile(path, []byte(emptied+ref.Name), 0o600) // see above
+}
+
+// emptied is before the name of a Pod in the file where a script has removed the
+// driver's folder.
+const emptied = "emptied "
 
 // unreached is before the name of a Pod in the file that was not lost, but not
 // reached for as long as run.outage says.

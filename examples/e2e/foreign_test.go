@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,12 +51,9 @@ func adds(t *testing.T, j *job.Job, expression string) {
 	})
 	// The apiserver learns of it a little later.
 	sample := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: testbed.Namespace, Labels: map[string]string{label: fmt.Sprint(j.ID)}},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "build", Image: bed.Image("busybox")}}}}
+		Spec: corev1.PodSpec{Volumes: []corev1.Volume{{Name: "repo"}}, Containers: []corev1.Container{{Name: "build", Image: bed.Image("busybox")}}}}
 	if err := testbed.Until(ctx, "the policy to be heeded", time.Minute, func(ctx context.Context) (bool, error) {
 		made, err := admin(t).Pods(testbed.Namespace).Create(ctx, sample, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if err != nil {
-			t.Logf("the policy: %v", err)
-		}
 		return err == nil && len(made.Spec.InitContainers)+len(made.Spec.Containers) > 1, err
 	}); err != nil {
 		t.Fatal(err)
@@ -109,5 +107,9 @@ func TestScriptRemovesTheDriver(t *testing.T) {
 	j := testbed.WithoutSources(bed.Job("rm -rf /tenant-executor/* || true", "echo removed"))
 	testbed.AfterScript(j, "echo never")
 	out := runJobWith(t, bed.Config, j, runner.Options{})
-	wantLog(t, out, "removed", "Something in the job has emptied the folder /tenant-executor")
+	const told = "Something in the job has emptied the folder /tenant-executor"
+	wantLog(t, out, told, "Not run: the driver's folder in the job's Pod is gone, see above.")
+	if n := strings.Count(out.Log, told); n != 1 {
+		t.Errorf("it is told %d times", n)
+	}
 }
