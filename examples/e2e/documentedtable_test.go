@@ -119,11 +119,12 @@ func lookedAt() session {
 		parts: []part{
 			blocks("README.md#look-at-a-job-that-runs"),
 			blocks("docs/observing.md#for-a-look"), blocks("docs/observing.md#a-log-on-the-host"),
-			prose("docs/troubleshooting.md#troubleshooting"), prose("docs/troubleshooting.md#in-the-job-log"), prose("docs/troubleshooting.md#why-no-node-takes-the-pod"),
+			prose("docs/troubleshooting.md#why-no-node-takes-the-pod"),
+			prose("docs/troubleshooting.md#troubleshooting"), prose("docs/troubleshooting.md#in-the-job-log"),
 		},
 		config: []string{installation, "docs/observing.md#prometheus", "docs/observing.md#a-log-on-the-host"},
 		files:  []file{{"config.toml", runnerFile}},
-		instead: append(documentedCluster(""),
+		instead: append(documentedCluster("[tenant]\nceiling = 2\n"), // not the gateway's default here
 			substitution{"/var/lib/prometheus/node-exporter/", "{dir}/"},
 			substitution{"/var/log/tenant-executor/", "{dir}/"},
 			substitution{"4711", "{job}"}, substitution{"JOB", "{job}"},
@@ -182,8 +183,8 @@ cpu_request = "1"
 			{"--write driver.toml", "--write driver.toml; cat driver.toml"},
 		},
 		says: []reaction{
-			{"tenant-executor migrate", "cpu_request  carried"},
-			{`tenant-executor migrate --config-file config.toml --runner "my runner" --write driver.toml`, "carried  -\n# Configuration of tenant-executor for the runner"},
+			{"tenant-executor migrate", "cpu_request  carried "},
+			{`tenant-executor migrate --config-file config.toml --runner "my runner" --write driver.toml`, "as cluster.key_file\n# Configuration of tenant-executor for the runner"},
 		},
 	}
 }

@@ -126,6 +126,9 @@ func (p *patient) probe(ctx context.Context, driver *stages.Driver) *probeFacts 
 const (
 	secondNode  = 2 * time.Minute
 	secondBoots = 3
+	// freeNode is how long it takes where no further node can be booted: one that
+	// is free is taken at once.
+	freeNode = 10 * time.Second
 )
 
 // probeSecond makes a Pod beside the first one, which cannot share its node: a
@@ -136,8 +139,12 @@ func (p *patient) probeSecond(ctx context.Context, firstBoot time.Duration) *sec
 	if f.ceiling < 2 {
 		return f
 	}
+	limit := max(secondNode, secondBoots*firstBoot)
+	if p.nodes(ctx) >= f.ceiling {
+		limit = freeNode
+	}
 	driver, err := p.driverWith(ctx, func(s *settings.Settings) {
-		s.Wait.Node = settings.Duration(min(s.Wait.Node.Value(), max(secondNode, secondBoots*firstBoot)).String())
+		s.Wait.Node = settings.Duration(min(s.Wait.Node.Value(), limit).String())
 	})
 	if err != nil {
 		f.err = err
@@ -151,10 +158,17 @@ func (p *patient) probeSecond(ctx context.Context, firstBoot time.Duration) *sec
 	var pod probeFacts
 	p.note(ctx, driver, &pod, f.took)
 	f.node, f.booted, f.forNode = pod.node, pod.booted, pod.forNode
-	if count, err := capacity.NewNodes(p.client, checkLimit).Count(ctx); err == nil {
-		f.nodes = count.Total
-	}
+	f.nodes = p.nodes(ctx)
 	return f
+}
+
+// nodes is how many nodes there are, 0 where that cannot be told.
+func (p *patient) nodes(ctx context.Context) int {
+	count, err := capacity.NewNodes(p.client, checkLimit).Count(ctx)
+	if err != nil {
+		return 0
+	}
+	return count.Total
 }
 
 // longestLook is the most that a script of the probe may print, in bytes.

@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -199,6 +200,8 @@ func judgeProbeSecond(f probeFacts) Result {
 		return ok("node %s was booted for a second Pod (%s): the gateway counts one Pod for a node", s.node, joblog.Duration(s.forNode))
 	case s.node != "":
 		return ok("a second Pod went to node %s, which was there already; whether one would be booted is not seen by that", s.node)
+	case s.err != nil && s.nodes >= s.ceiling && slices.Contains([]failure.Cause{failure.NoNode, failure.NodesBusy}, failure.Of(s.err).Cause):
+		return skip("all %d nodes are taken; run it again when fewer jobs run", s.nodes)
 	case s.err != nil && failure.Of(s.err).Cause != failure.NoNode:
 		return ofFailure(s.err)
 	}

@@ -34,6 +34,7 @@ func TestJudgeProbe(t *testing.T) {
 		"second, node there":    {second(secondFacts{ceiling: 2, node: "n2"}), OK, "not seen by that"},
 		"second, none comes":    {second(secondFacts{ceiling: 2, took: 2 * time.Minute, err: none}), Failure, "no node came for a second Pod within 2 min, although there may be 2: jobs run one after the other -> set SOCIALWEB_CLUSTERPROVIDER_SCALE_PODS_PER_NODE to 1"},
 		"second, all taken":     {second(secondFacts{ceiling: 10, nodes: 2, took: 2 * time.Minute, err: none}), Warning, "the 2 that are there are taken, and tenant.ceiling is 10"},
+		"second, at ceiling":    {second(secondFacts{ceiling: 2, nodes: 2, err: none}), Skipped, "all 2 nodes are taken"},
 		"second, one is there":  {second(secondFacts{ceiling: 10, nodes: 1, took: 2 * time.Minute, err: none}), Failure, "although there may be 10"},
 		"second, other trouble": {second(secondFacts{ceiling: 2, err: failure.New(failure.Access, "forbidden")}), Failure, "forbidden"},
 		"second, ceiling 1":     {second(secondFacts{}), Skipped, "tenant.ceiling is 1"},
