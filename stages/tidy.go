@@ -17,7 +17,7 @@ import (
 const (
 	// sweepBudget is how long prepare looks for leftovers, and sweepAtOnce how
 	// many it removes.
-	sweepBudget = time.Second
+	sweepBudget = 3 * time.Second
 	sweepAtOnce = 5
 	// undoneBudget is how long cleanup does what others could not, and
 	// undoneAtOnce how many of them a stage does.

@@ -5,7 +5,3 @@ package main_test
 // raceDetector says whether the program is to be built with the race detector,
 // as the tests are.
 const raceDetector = false
-
-// fewer is by how much less the tests do under the race detector: without it
-// they do all.
-const fewer = 1

@@ -82,9 +82,7 @@ func TestCancelWithoutAReader(t *testing.T) {
 // Neither the driver's memory nor the agent's grows with the log.
 func TestMemoryDoesNotGrowWithTheLog(t *testing.T) {
 	t.Parallel()
-	if raceDetector {
-		t.Skip("the race detector needs memory of its own")
-	}
+	withoutRaceDetector(t)
 	const size = 200 << 20
 	h := newHarness(t)
 	h.settings["run.spool_limit"] = "64Mi"

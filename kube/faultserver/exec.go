@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/gorilla/websocket"
 	corev1 "k8s.io/api/core/v1"
@@ -35,7 +36,7 @@ type Exec struct {
 	conn     connection
 	channels map[string]channel
 	stdin    []byte // read so far; the Server's lock guards it
-	ended    bool
+	ended    atomic.Bool
 }
 
 // OnExec says what commands do. The function runs once for each command, in a
@@ -145,7 +146,7 @@ func (e *Exec) run(program func(*Exec)) {
 		s.touch()
 	}()
 	program(e)
-	if !e.ended {
+	if !e.ended.Load() {
 		e.Exit(0)
 	}
 }
@@ -179,7 +180,7 @@ func (e *Exec) Gone() <-chan bool { return e.conn.CloseChan() }
 
 // WaitGone waits until the client has gone or the Server ends.
 func (e *Exec) WaitGone() {
-	e.ended = true
+	e.ended.Store(true)
 	select {
 	case <-e.Gone():
 	case <-e.server.stop:
@@ -224,7 +225,7 @@ func (e *Exec) end(status metav1.Status) {
 // it before would reset it if the client has just sent a ping, and take with it
 // what is still on its way.
 func (e *Exec) Status(text []byte) {
-	e.ended = true
+	e.ended.Store(true)
 	e.closeOutput()
 	_, _ = e.channels[corev1.StreamTypeError].Write(text)
 	_ = e.channels[corev1.StreamTypeError].Close()
@@ -268,7 +269,7 @@ const (
 
 // Break breaks the connection. After Hang it waits until the client goes.
 func (e *Exec) Break(way Break) {
-	e.ended = true
+	e.ended.Store(true)
 	switch way {
 	case CloseStreams:
 		for _, stream := range e.channels {

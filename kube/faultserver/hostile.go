@@ -148,7 +148,7 @@ var errDone = net.ErrClosed
 // until does something again and again until it fails, and then waits for the end
 // of the client.
 func (e *Exec) until(do func() error) {
-	e.ended = true
+	e.ended.Store(true)
 	for do() == nil {
 		select {
 		case <-e.Gone():
