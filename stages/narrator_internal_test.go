@@ -58,6 +58,7 @@ func TestNodeWait(t *testing.T) {
 		{"from zero, second", nodeWait{reason: capacity.Booting, outlook: waits(0, 0, 2, 2)}, "the cluster has none; place 2 of 2 in the queue", failure.NoNode},
 		{"one is busy", nodeWait{reason: capacity.Booting, outlook: waits(1, 1, 1, 1)}, "the only node is busy (maximum 2)", failure.NoNode},
 		{"one is free, for another", nodeWait{reason: capacity.Booting, outlook: waits(1, 0, 2, 2)}, "the free node goes to the job before this one; place 2 of 2 in the queue", failure.NoNode},
+		{"one is free, and nobody is before it", nodeWait{reason: capacity.Booting, outlook: waits(2, 1, 1, 1)}, "all 2 nodes are busy (maximum 2)", failure.NoNode},
 		{"full", nodeWait{reason: capacity.Full, outlook: waits(2, 2, 1, 1)}, "all 2 nodes are busy (maximum 2); place 1 of 1 in the queue", failure.NodesBusy},
 		{"full, other namespaces unseen", nodeWait{reason: capacity.Full, outlook: narrow, home: "ci"}, "all 2 nodes are busy (maximum 2); place 1 of 2 in the queue of namespace ci", failure.NodesBusy},
 		{"full, and one does not fit", nodeWait{reason: capacity.Full, outlook: waits(3, 2, 1, 1), verdict: mixed}, "2 of 3 nodes are busy, and the others do not fit: 1 node(s) didn't match x; place 1 of 1 in the queue", failure.NodesBusy},

@@ -95,9 +95,9 @@ func (w nodeWait) busy() string {
 		return w.note("the cluster has none")
 	case unfit > 0 && unfit < o.Nodes:
 		return w.note("%d of %s busy, and the others do not fit: %s", o.Nodes-unfit, are(o.Nodes), w.verdict.Unfit())
-	case o.Free == 1 && !o.Narrow:
+	case o.Free == 1 && o.Place > o.Free && !o.Narrow:
 		return w.note("the free node goes to the job before this one")
-	case o.Free > 1 && !o.Narrow:
+	case o.Free > 1 && o.Place > o.Free && !o.Narrow:
 		return w.note("the %d free nodes go to jobs before this one", o.Free)
 	case o.Nodes == 1:
 		return w.note("the only node is busy (maximum %d)", most)

@@ -154,18 +154,15 @@ func TestPeopleLookAtAJob(t *testing.T) {
 		t.Errorf("the shell ended with %d:\n%s", c.ProcessState.ExitCode(), seen)
 	}
 
-	follow := make(chan string, 1)
-	go func() {
-		out, _, _ := asks(t, bed.Config, "logs", id, "build", "--follow")
-		follow <- out
-	}()
+	_, seen, c = onTerminal(t, "logs", id, "build", "--follow", "--config", bed.Config)
+	shows(t, seen, "begun\r\n")
 	bed.Open("people")
 	o := <-ended
 	if !strings.Contains(o.Log, "\n100000\n") || o.Status != runner.Success {
 		t.Errorf("the job's log is not whole: %s", o.Message)
 	}
-	if out := <-follow; !strings.Contains(out, "begun\n") {
-		t.Errorf("logs --follow has %d bytes", len(out))
+	if err := c.Wait(); err != nil {
+		t.Errorf("logs --follow: %v", err)
 	}
 }
 

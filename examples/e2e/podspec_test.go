@@ -179,7 +179,7 @@ func budgetsOf(t *testing.T, namespace string) []policyv1.PodDisruptionBudget {
 func TestSelectorWithoutNode(t *testing.T) {
 	config := podConfig(t, "", "[kubernetes.node_selector]\n\"example.com/no\" = \"such\"\n[wait]\nnode = \"5s\"\n")
 	out := runJobWith(t, config, testbed.WithoutSources(bed.Job("true")), runner.Options{})
-	wantSystemFailure(t, out, "no node for the job")
+	wantBuildFailureOnce(t, out, "ERROR: no node for the job after 5 s: ", "match Pod's node affinity/selector")
 }
 
 // Volumes are in every container, at places that the job's variables name; one

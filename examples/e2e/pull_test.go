@@ -203,7 +203,7 @@ func TestDefaultHelperImage(t *testing.T) {
 	config := imagesConfig(t, "")
 	replaceInFile(t, config, fmt.Sprintf("helper_image = %q\n", bed.Image("helper")), "")
 	out := runJobWith(t, config, testbed.WithoutSources(bed.Job("true")), runner.Options{})
-	wantSystemFailure(t, out, "container helper with image registry.gitlab.com/gitlab-org/gitlab-runner/gitlab-runner-helper:x86_64-v19.4.0: the registry does not answer")
+	wantSystemFailure(t, out, "container helper with image registry.gitlab.com/gitlab-org/gitlab-runner/gitlab-runner-helper:x86_64-v19.4.0: the node cannot resolve the name of the registry")
 }
 
 func TestImagesOfOtherMachines(t *testing.T) {

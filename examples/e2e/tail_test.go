@@ -66,11 +66,11 @@ func TestSecondTryEndsTheFirst(t *testing.T) {
 // What a script's own trap prints at a cancel is in the log, and no variable is.
 func TestCancelShowsTheTrap(t *testing.T) {
 	j := testbed.WithoutSources(bed.Job("trap 'echo in the trap; exit 1' TERM", `eval "$TASK"`))
-	j.Variables = append(j.Variables, job.Variable{Key: "TASK", Value: bed.Gate("trap"), Public: true, Raw: true},
+	j.Variables = append(j.Variables, job.Variable{Key: "TASK", Value: bed.Gate("cancelled-trap"), Public: true, Raw: true},
 		job.Variable{Key: "SECRET", Value: "canary-4711"})
 	cancel := make(chan struct{})
 	wait := start(t, bed.Config, j, runner.Options{Cancel: cancel})
-	nodeOf(t, "trap", j.ID)
+	nodeOf(t, "cancelled-trap", j.ID)
 	close(cancel)
 	out := wait()
 	wantLog(t, out, "in the trap\n")

@@ -89,7 +89,7 @@ func (g Gateway) Why(o Outlook, v pods.Verdict, quiet time.Duration) Reason {
 		return Told
 	case o.Ready < o.Nodes:
 		return Joining
-	case unfit > 0 && taken == 0:
+	case unfit > 0 && taken == 0, o.Nodes > 0 && v.Count(pods.Unsuitable) >= o.Nodes:
 		return Unfit
 	case unfit == 0 && !o.Narrow && o.Free > 0 && o.Place <= o.Free:
 		return Due

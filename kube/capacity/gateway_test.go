@@ -34,6 +34,8 @@ func TestWhy(t *testing.T) {
 		want    Reason
 	}{
 		{"from zero", Gateway{Ceiling: 10}, waits(0, 0, 0), says(), 0, Booting},
+		{"none fits, and one is busy", Gateway{Ceiling: 10}, waits(5, 5, 1), says(unsuitable(5)), 0, Unfit},
+		{"the busy one may fit", Gateway{Ceiling: 10}, waits(5, 5, 1), says(unsuitable(4), taken(1)), 0, Booting},
 		{"from zero, nothing known, just before doubt", Gateway{Ceiling: 10}, waits(0, 0, 0), says(), longestBoot - 1, Booting},
 		{"from zero, nothing known, for long", Gateway{Ceiling: 10}, waits(0, 0, 0), says(), longestBoot, Stalled},
 		{"from zero, just before doubt", Gateway{Ceiling: 10, Boots: boots}, waits(0, 0, 0), says(), 140*time.Second - 1, Booting},
