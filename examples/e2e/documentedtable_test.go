@@ -124,7 +124,8 @@ func lookedAt() session {
 		},
 		config: []string{installation, "docs/observing.md#prometheus", "docs/observing.md#a-log-on-the-host"},
 		files:  []file{{"config.toml", runnerFile}},
-		instead: append(documentedCluster("[tenant]\nceiling = 2\n"), // not the gateway's default here
+		instead: append(documentedCluster(""),
+			substitution{"[tenant]\n", "[tenant]\nceiling = 2\n"}, // not the gateway's default here
 			substitution{"/var/lib/prometheus/node-exporter/", "{dir}/"},
 			substitution{"/var/log/tenant-executor/", "{dir}/"},
 			substitution{"4711", "{job}"}, substitution{"JOB", "{job}"},

@@ -180,15 +180,12 @@ func TestAGatewayThatBootsNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		stop, goOn []string
 		busy       bool
-		told       string
 		says, not  []string
 	}{
-		"paused, from zero": {[]string{"--paused"}, []string{"--paused=false"}, false, "",
+		"paused, from zero": {[]string{"--paused"}, []string{"--paused=false"}, false,
 			[]string{"Waiting for a node: the cluster has none, and none has come\n", "The gateway may be paused or find no machine to rent: the operator has to look at it."}, []string{trap}},
-		"a ceiling of 1 that nobody told": {[]string{"--ceiling", "1"}, []string{"--ceiling", "2"}, true, "",
+		"a ceiling of 1 that nobody told": {[]string{"--ceiling", "1"}, []string{"--ceiling", "2"}, true,
 			[]string{"Waiting for a node: the only node is busy (maximum 10), and no other has come\n", "boot fewer nodes than the 10 of [tenant] ceiling", trap}, []string{"has to set"}},
-		"the same, and the number of Pods is told": {[]string{"--ceiling", "1"}, []string{"--ceiling", "2"}, true, "pods_per_node = 1",
-			[]string{"boot fewer nodes than the 10 of [tenant] ceiling: the operator"}, []string{trap}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantNoNodes(t)
@@ -204,7 +201,7 @@ func TestAGatewayThatBootsNothing(t *testing.T) {
 			}
 			h := byHand(t, testbed.WithoutSources(bed.Job("true")))
 			h.config = podConfig(t, "", "[wait]\nnode = \"105s\"\n") // boots are known: doubt begins after 90 s
-			replaceInFile(t, h.config, "ceiling = 2", "ceiling = 10\n"+test.told)
+			replaceInFile(t, h.config, "ceiling = 2", "ceiling = 10")
 			out, code := h.do("prepare")
 			h.do("cleanup")
 			if code != 2 || !strings.Contains(out, "ERROR: no node for the job after 1 min 45 s: ") || !strings.Contains(out, "WARNING: No node has come for 1 min ") {
