@@ -27,7 +27,9 @@ func TestSourcesOfAFreshNode(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
 			h.play()
-			h.settings["wait.reach"] = "4s"
+			if c.says != "" {
+				h.settings["wait.reach"] = "20s" // it is waited for to the end, and a busy machine is slow to begin
+			}
 			h.job["git_info"] = map[string]any{"repo_url": c.url, "ref": "main", "sha": "3f477c1c"}
 			h.env["CUSTOM_ENV_GIT_STRATEGY"] = c.strategy
 			if c.fresh {
