@@ -96,7 +96,9 @@ func (p Program) Run(ctx context.Context) ([]byte, error) {
 	return nil, err
 }
 
-// head keeps the first bytes of what is written to it.
+// head keeps the first bytes of what is written to it and takes the rest, where a
+// Buffer would end the writer: a program that says too much on stderr may still
+// have a good answer, and one that is cut off would die of SIGPIPE.
 type head struct {
 	limit int
 	text  []byte
